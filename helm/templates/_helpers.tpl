@@ -69,9 +69,12 @@ annotations:
 {{- end }}
 {{- end }}
 
-{{/* Takes (dict "root" $ "repository" name "digest" text "tag" text). The default tag is image.tag, or the version of the chart. */}}
+{{/*
+Takes (dict "root" $ "registry" host "repository" name "digest" text "tag" text). The default registry is image.registry. The default
+tag is image.tag, or the version of the chart.
+*/}}
 {{- define "scopegate.image" -}}
-{{- $registry := default .root.Values.image.registry .root.Values.global.imageRegistry -}}
+{{- $registry := coalesce .root.Values.global.imageRegistry .registry .root.Values.image.registry -}}
 {{- $name := .repository -}}
 {{- if $registry }}{{ $name = printf "%s/%s" $registry .repository }}{{ end -}}
 {{- if .digest -}}
@@ -385,7 +388,8 @@ scopegate.deployment.
 
 {{/*
 The Deployment of a component. Takes (dict "root" $ "component" name "own" values "name" name "annotations" map "image" text
-"replicas" number "autoscaling" map "strategy" map "ports" map "resources" map "checksums" map "env" list "volumes" list "sidecars" list).
+"replicas" number "autoscaling" map "strategy" map "ports" map "resources" map "checksums" map "env" list "volumes" list "sidecars" list
+"initContainers" list "sidecarVolumes" list "pullSecrets" list).
 Each entry of "volumes" is a volume mount. Its key "source" is the source of the volume.
 */}}
 {{- define "scopegate.deployment" -}}
@@ -423,7 +427,7 @@ enableServiceLinks: false
 terminationGracePeriodSeconds: {{ .root.Values.terminationGracePeriodSeconds }}
 securityContext:
   {{- toYaml .root.Values.podSecurityContext | nindent 2 }}
-{{- with .root.Values.imagePullSecrets }}
+{{- with concat .root.Values.imagePullSecrets (default list .pullSecrets) }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -449,6 +453,14 @@ topologySpreadConstraints:
 {{- with concat .root.Values.extraInitContainers .own.extraInitContainers }}
 initContainers:
   {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- with $.initContainers }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- else }}
+{{- with .initContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 containers:
   - name: {{ .component }}
@@ -463,14 +475,8 @@ volumes:
   {{- range .volumes }}
   - {{ merge (pick . "name") .source | toJson }}
   {{- end }}
-  {{- if .sidecars }}
-  # Only the sidecars mount the token of the service account.
-  - name: kubernetes-api
-    projected:
-      sources:
-        - serviceAccountToken: { path: token, expirationSeconds: 3607 }
-        - configMap: { name: kube-root-ca.crt, items: [{ key: ca.crt, path: ca.crt }] }
-        - downwardAPI: { items: [{ path: namespace, fieldRef: { fieldPath: metadata.namespace } }] }
+  {{- with .sidecarVolumes }}
+  {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- with concat .root.Values.extraVolumes .own.extraVolumes }}
   {{- tpl (toYaml .) $.root | nindent 2 }}
@@ -617,6 +623,17 @@ Takes (dict "root" $ "component" name "own" values "files" list), with the files
 {{- end -}}
 {{- if and (eq .component "gateway") (include "scopegate.policySidecars" .root | fromYamlArray) -}}
 {{- $ports = concat $ports (list 443 6443) -}}
+{{- end -}}
+{{- if eq .component "gateway" -}}
+{{- range $values.policies.sources -}}
+{{- with .git -}}
+{{- if include "scopegate.isSsh" .url -}}
+{{- $ports = regexReplaceAll "^ssh://[^/:]*(:([0-9]+))?/.*$|^.*$" .url "${2}" | default "22" | int | append $ports -}}
+{{- else -}}
+{{- $text = printf "%s\n%s" $text .url -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- $defaults := dict "http" 80 "https" 443 "redis" 6379 "rediss" 6379 "postgres" 5432 "postgresql" 5432 -}}
 {{- range regexFindAll "\\b(https?|rediss?|postgres(ql)?)://[^\\s\"'/?#,\\]}]+" $text -1 -}}

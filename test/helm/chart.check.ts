@@ -7,7 +7,7 @@ import { isMap, isScalar, parse, parseDocument } from 'yaml'
 import { DEFAULTS } from '../../gateway/config/defaults.ts'
 import { parseDurationMs } from '../../platform/diagnostics/schema/value-formats.ts'
 import { type ChartView, type Component, viewChart } from './chart-view.ts'
-import type { KubeObject, NetworkRule } from './kube-object.ts'
+import type { Container, KubeObject, NetworkRule } from './kube-object.ts'
 import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
 import { VALUE_ERRORS } from './value-errors.ts'
 
@@ -162,7 +162,8 @@ function checkDeployment(t: Tap, deployment: KubeObject, objects: readonly KubeO
       (template.spec.terminationGracePeriodSeconds ?? 0),
     `${what} has time to drain after its preStop sleep`,
   )
-  const mounted = template.spec.containers.flatMap(({ volumeMounts = [] }) =>
+  const { containers, initContainers = [] } = template.spec
+  const mounted = [...containers, ...initContainers].flatMap(({ volumeMounts = [] }) =>
     volumeMounts.map((mount) => mount.name),
   )
   t.strictSame(
@@ -235,6 +236,7 @@ t.test('the network policies allow exactly the ports that the configuration open
         ...findPorts(config),
         ...(component === 'gateway' ? findPorts(chart.config('gateway', 'upstreams.yaml')) : []),
         ...findPorts(chart.container(component).env),
+        ...(chart.pod(component).initContainers ?? []).flatMap(findGitPorts),
         ...(usesRedis ? findPorts(Buffer.from(redis?.data?.['redis-url'] ?? '', 'base64').toString()) : []),
         ...findUnwrittenPorts(file, component, chart),
         ...(component === 'authorization-server' && 'registration' in config ? [443] : []),
@@ -266,6 +268,14 @@ function findUnwrittenPorts(file: string, component: Component, chart: ChartView
     ...(isGateway && policies?.sources?.some((one) => 'selector' in one) === true ? [443, 6443] : []),
     ...own.flatMap(({ ports = [] }) => ports.map(({ port }) => Number(port))),
   ]
+}
+
+/** Returns the port of the repository that a sidecar fetches. */
+function findGitPorts({ env = [] }: Container): readonly number[] {
+  const repository = env.find(({ name }) => name === 'GITSYNC_REPO')?.value
+  if (repository === undefined) return []
+  const { protocol, port } = URL.parse(repository) ?? { protocol: 'ssh:', port: '' }
+  return [port === '' ? (protocol === 'https:' ? 443 : 22) : Number(port)]
 }
 
 type RedisValues = { readonly [key: string]: unknown }

@@ -84,6 +84,8 @@ export type Container = {
   readonly name: string
   readonly image: string
   readonly imagePullPolicy?: string
+  /** `Always`: an init container that runs as long as the pod. */
+  readonly restartPolicy?: string
   readonly command?: readonly string[]
   readonly args?: readonly string[]
   readonly envFrom?: readonly object[]
@@ -95,7 +97,9 @@ export type Container = {
   readonly env?: readonly {
     readonly name: string
     readonly value?: string
-    readonly valueFrom?: { readonly secretKeyRef: { readonly name: string; readonly key: string } }
+    readonly valueFrom?: {
+      readonly secretKeyRef: { readonly name: string; readonly key: string; readonly optional?: boolean }
+    }
   }[]
   readonly securityContext?: {
     readonly allowPrivilegeEscalation?: boolean
@@ -135,8 +139,13 @@ type Source = { readonly name?: string; readonly items?: readonly Item[] }
 export type Volume = {
   readonly name: string
   readonly emptyDir?: object
+  readonly image?: { readonly reference: string; readonly pullPolicy: string }
   readonly configMap?: Source
-  readonly secret?: { readonly secretName: string; readonly defaultMode?: number }
+  readonly secret?: {
+    readonly secretName: string
+    readonly defaultMode?: number
+    readonly optional?: boolean
+  }
   readonly projected?: {
     readonly defaultMode?: number
     readonly sources: readonly { readonly configMap?: Source; readonly secret?: Source }[]

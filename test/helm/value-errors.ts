@@ -16,6 +16,8 @@ const CERTIFICATE = [
   'certificate.issuerRef.name=own',
   'gateway.baseUrl=https://api.example.org',
 ]
+const AT = 'policies.sources[0]'
+const SOURCE = [`${AT}.name=a`, `${AT}.permissions.pathPrefixes={/a}`]
 
 /** Invalid values of the chart, and the error messages of helm. */
 export const VALUE_ERRORS: readonly {
@@ -291,15 +293,63 @@ export const VALUE_ERRORS: readonly {
     says: 'ingress.hosts is empty, and the host of authorizationServer.issuer (127.0.0.1) is not a DNS name. Set authorizationServer.issuer to the URL that clients use.',
   },
   {
-    set: ['policies.sources[0].name=a', 'policies.sources[0].permissions.pathPrefixes={/a}'],
-    says: 'policies.sources[0] (a) needs either configMap or selector. Set one of them.',
+    set: SOURCE,
+    says: 'policies.sources[0] (a) has none, but needs exactly one of configMap, selector, git and oci. Set one of them.',
+  },
+  {
+    set: [...SOURCE, `${AT}.git.url=https://git.example.org/a`, `${AT}.configMap=a`],
+    says: 'policies.sources[0] (a) has configMap and git, but needs exactly one of configMap, selector, git and oci. Set one of them.',
+  },
+  {
+    set: [...SOURCE, `${AT}.oci.reference=a`, `${AT}.selector.label=a`],
+    says: 'policies.sources[0] (a) has oci and selector, but needs exactly one of configMap, selector, git and oci. Set one of them.',
+  },
+  ...[
+    ['selector', 'selector.label=policies'],
+    ['git', 'git.url=https://git.example.org/a'],
+  ].flatMap(([kind, set]) => [
+    {
+      set: [...SOURCE, `${AT}.${set}`, 'policies.reload=restart'],
+      says: `policies.sources[0] (a) has ${kind}, but policies.reload is restart, so the gateway would not read changed policies. Set policies.reload to hot.`,
+    },
+    {
+      set: [...SOURCE, `${AT}.name=${'a'.repeat(55)}`, `${AT}.${set}`],
+      says: `policies.sources[0] (${'a'.repeat(55)}) has ${kind}, but the name of its sidecar would have more than 63 characters. Use a name of at most 54 characters.`,
+    },
+  ]),
+  ...[
+    'http://git.example.org/a',
+    'https://user:password@git.example.org/a',
+    'https://git.example.org',
+    'ssh://git.example.org/a',
+    'ssh://git@-oProxyCommand=a/a',
+    'git@-oProxyCommand:a',
+    'ssh://git:password@git.example.org/a',
+    '/srv/a',
+    'ext::sh -c a',
+  ].map((url) => ({
+    set: [...SOURCE, `${AT}.git.url=${url}`, `${AT}.git.existingSecret=own`],
+    says: 'policies.sources[0] (a): git.url must be https://host/path without a user name, ssh://user@host/path, or user@host:path. Put credentials into a Secret, and set git.existingSecret to its name.',
+  })),
+  {
+    set: [...SOURCE, `${AT}.git.url=git@git.example.org:a`],
+    says: 'policies.sources[0] (a): git.url uses SSH, but git.existingSecret is empty. Set it to the name of a Secret with the keys ssh-privatekey and known_hosts.',
   },
   {
     set: [
-      ...['policies.sources[0].name=a', 'policies.sources[0].permissions.pathPrefixes={/a}'],
-      ...['policies.sources[0].selector.label=policies', 'policies.reload=restart'],
+      ...[...SOURCE, `${AT}.git.url=git@git.example.org:a`, `${AT}.git.existingSecret=own`],
+      'podSecurityContext.runAsUser=null',
     ],
-    says: 'policies.sources[0] (a) has a selector, but policies.reload is restart, so the gateway would not read changed ConfigMaps. Set policies.reload to hot.',
+    says: 'policies.sources[0] (a): git.url uses SSH, which requires a known user ID. Set podSecurityContext.runAsUser, or use an https URL.',
+  },
+  {
+    set: [...SOURCE, `${AT}.oci.reference=registry.example.org/a:1`],
+    says: 'policies.sources[0] (a): oci.reference (registry.example.org/a:1) has no digest, so pods could serve different policies. Append @sha256: and the digest of the image.',
+  },
+  {
+    set: [...SOURCE, `${AT}.oci.reference=registry.example.org/a@sha256:${'a'.repeat(64)}`],
+    kubeVersion: 'v1.32.9',
+    says: 'policies.sources[0] (a) has oci, which requires image volumes of Kubernetes: 1.35 or later, or 1.33 with the feature gate ImageVolume (got v1.32.9). Use git or configMap.',
   },
   {
     set: ['redis.url=redis://redis', 'redis.cluster.addresses[0]=redis-0:6379'],
@@ -320,7 +370,7 @@ export const VALUE_ERRORS: readonly {
       'policies.sources[0].configMap=a',
       'policies.sources[0].permissions.pathPrefixes={/a}',
     ],
-    says: 'policies.sources excludes policies.inline, policies.configMaps and policies.existingClaim. Put the policies of each team into the ConfigMap of its source.',
+    says: 'policies.sources excludes policies.inline, policies.configMaps and policies.existingClaim. Put the policies of each team into its source.',
   },
   {
     set: ['global.gitops=true'],

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { parse } from 'yaml'
 import { type ChartView, type Component, viewChart } from './chart-view.ts'
-import type { KubeObject, PodSpec } from './kube-object.ts'
+import type { Container, KubeObject, PodSpec } from './kube-object.ts'
 import { CHART } from './render-chart.ts'
 
 /** A key of values.yaml, a function that reads a rendered field, and the expected value of this field. */
@@ -44,6 +44,10 @@ const SPREAD = [{ maxSkew: 2, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSche
 const POD_SECURITY = { runAsUser: 7, runAsGroup: 8, fsGroup: 8 }
 const CONTAINER_SECURITY = { runAsUser: 7 }
 const SECCOMP = { type: 'RuntimeDefault' }
+const WITH_CONTAINER_SECURITY = {
+  ...{ allowPrivilegeEscalation: false, privileged: false, readOnlyRootFilesystem: true, runAsNonRoot: true },
+  ...{ capabilities: { drop: ['ALL'] }, seccompProfile: SECCOMP, ...CONTAINER_SECURITY },
+}
 const probe = (periodSeconds: number) => ({
   httpGet: { path: '/livez', port: 'management' },
   ...{ periodSeconds, timeoutSeconds: 2, failureThreshold: 3 },
@@ -76,6 +80,60 @@ const selector = (component: Component, name: string) => ({
   'app.kubernetes.io/instance': 'gw',
   'app.kubernetes.io/component': component,
 })
+
+/** The environment of a sidecar for a repository that it reads over SSH, with default settings. */
+const ofSsh = (url: string) => ({
+  ...{ REPO: url, REF: 'HEAD', PERIOD: '30s', DEPTH: '1' },
+  SSH_KEY_FILE: '/etc/git-secret/ssh-privatekey',
+  SSH_KNOWN_HOSTS_FILE: '/etc/git-secret/known_hosts',
+})
+const secretVolume = (secretName: string) => ({ secret: { secretName, defaultMode: 0o440, optional: true } })
+/** The order of environment variables has no effect. */
+const sortEnvironment = (container: Container): Container =>
+  container.env === undefined
+    ? container
+    : { ...container, env: container.env.toSorted((a, b) => (a.name < b.name ? -1 : 1)) }
+/** The sidecar for a policy source from git. */
+const gitSidecar = (
+  index: number,
+  name: string,
+  options: {
+    readonly env: Readonly<Record<string, string>>
+    readonly ssh?: boolean
+    readonly secret?: boolean
+    readonly username?: string
+  },
+): Container => {
+  const { env, ssh = false, secret = ssh, username } = options
+  const all = { ...env, ROOT: '/git', LINK: 'current', SUBMODULES: 'off', MAX_FAILURES: '5' }
+  return {
+    ...{
+      name: `policies-${name}`,
+      restartPolicy: 'Always',
+      image: 'mirror/git:9',
+      imagePullPolicy: 'Always',
+    },
+    securityContext: WITH_CONTAINER_SECURITY,
+    resources: { requests: { cpu: '1m' }, limits: { memory: '9Mi' } },
+    env: [
+      ...Object.entries(all).map(([key, value]) => ({ name: `GITSYNC_${key}`, value })),
+      ...(username === undefined
+        ? []
+        : [
+            {
+              name: 'GITSYNC_USERNAME',
+              valueFrom: { secretKeyRef: { name: username, key: 'username', optional: true } },
+            },
+          ]),
+    ],
+    volumeMounts: [
+      { name: `source-${index}`, mountPath: '/git' },
+      { name: `source-${index}-tmp`, mountPath: '/tmp' },
+      ...(secret ? [{ name: `source-${index}-secret`, mountPath: '/etc/git-secret', readOnly: true }] : []),
+      ...(ssh ? [{ name: 'git-user', mountPath: '/etc/passwd', subPath: 'passwd', readOnly: true }] : []),
+    ],
+  }
+}
 
 /** Values that exist globally and for each component. The number shows the source of a rendered value. */
 const extrasOf = (of: number | string) => ({
@@ -613,15 +671,7 @@ export const SCENARIOS: readonly Scenario[] = [
       [
         'containerSecurityContext',
         both((c, one) => c.container(one).securityContext),
-        twice({
-          ...{
-            allowPrivilegeEscalation: false,
-            privileged: false,
-            readOnlyRootFilesystem: true,
-            runAsNonRoot: true,
-          },
-          ...{ capabilities: { drop: ['ALL'] }, seccompProfile: SECCOMP, ...CONTAINER_SECURITY },
-        }),
+        twice(WITH_CONTAINER_SECURITY),
       ],
       ['startupProbe', both((c, one) => c.container(one).startupProbe?.periodSeconds), twice(11)],
       ['livenessProbe', both((c, one) => c.container(one).livenessProbe?.periodSeconds), twice(12)],
@@ -1945,6 +1995,204 @@ export const SCENARIOS: readonly Scenario[] = [
         'networkPolicy.enabled',
         both((c, one) => c.object('NetworkPolicy', one).spec?.egress),
         [[DNS, { ports: tcp(443, 6443, 8081) }], [DNS]],
+      ],
+    ],
+  },
+  {
+    name: 'policy sources from git',
+    values: {
+      image: { registry: 'own.example.org', tag: '7', pullPolicy: 'Always' },
+      containerSecurityContext: CONTAINER_SECURITY,
+      networkPolicy: { enabled: true },
+      extraInitContainers: [{ name: 'first', image: 'first' }],
+      policies: {
+        sources: [
+          { name: 'own', configMap: 'own', permissions: { pathPrefixes: ['/own'] } },
+          {
+            ...{ name: 'books', permissions: { pathPrefixes: ['/books'] } },
+            git: {
+              ...{ url: 'https://git.example.org:8443/books.git', ref: 'main', path: 'deploy/policies' },
+              ...{ period: '5m', depth: 0, existingSecret: 'books-git' },
+            },
+          },
+          {
+            ...{ name: 'orders', permissions: { pathPrefixes: ['/orders'] } },
+            git: { url: 'ssh://git@git.example.org:2222/orders.git', existingSecret: 'orders-git' },
+          },
+          {
+            ...{ name: 'notes', permissions: { pathPrefixes: ['/notes'] } },
+            git: { url: 'git@git.example.org:notes.git', existingSecret: 'notes-git' },
+          },
+          {
+            ...{ name: 'public', permissions: { pathPrefixes: ['/public'] } },
+            git: { url: 'https://git.example.org/public.git' },
+          },
+        ],
+        gitSync: {
+          image: { registry: 'mirror', repository: 'git', tag: '9' },
+          resources: { requests: { cpu: '1m', memory: null }, limits: { memory: '9Mi' } },
+          startTimeoutSeconds: 7,
+        },
+      },
+    },
+    checks: [
+      [
+        'policies.gitSync.image.registry, policies.gitSync.image.repository, policies.gitSync.image.tag, policies.gitSync.resources, policies.sources',
+        (c) => c.pod('gateway').initContainers?.slice(0, 5).map(sortEnvironment),
+        [
+          { name: 'first', image: 'first' },
+          gitSidecar(1, 'books', {
+            env: {
+              ...{ REPO: 'https://git.example.org:8443/books.git', REF: 'main', PERIOD: '5m', DEPTH: '0' },
+              PASSWORD_FILE: '/etc/git-secret/password',
+            },
+            secret: true,
+            username: 'books-git',
+          }),
+          gitSidecar(2, 'orders', { env: ofSsh('ssh://git@git.example.org:2222/orders.git'), ssh: true }),
+          gitSidecar(3, 'notes', { env: ofSsh('git@git.example.org:notes.git'), ssh: true }),
+          gitSidecar(4, 'public', {
+            env: { REPO: 'https://git.example.org/public.git', REF: 'HEAD', PERIOD: '30s', DEPTH: '1' },
+          }),
+        ].map(sortEnvironment),
+      ],
+      [
+        'policies.gitSync.startTimeoutSeconds, policies.gitSync.resources, image.tag',
+        (c) => {
+          const { command, ...wait } = c.pod('gateway').initContainers?.[5] ?? { name: '', image: '' }
+          return { ...wait, command: command?.slice(0, 3) }
+        },
+        {
+          ...{ name: 'wait-for-policies', image: 'own.example.org/scopegate:7', imagePullPolicy: 'Always' },
+          securityContext: WITH_CONTAINER_SECURITY,
+          resources: { requests: { cpu: '1m' }, limits: { memory: '9Mi' } },
+          command: ['node', '--input-type=module', '--eval'],
+          args: [
+            '7',
+            ...['books', 'orders', 'notes', 'public'].map(
+              (name) => `/etc/scopegate/policies/${name}/current`,
+            ),
+          ],
+          volumeMounts: ['books', 'orders', 'notes', 'public'].map((name, at) => ({
+            ...{ name: `source-${at + 1}`, mountPath: `/etc/scopegate/policies/${name}`, readOnly: true },
+          })),
+        },
+      ],
+      [
+        'policies.sources',
+        (c) => {
+          const all = [1, 2, 4].flatMap((at) => ['', '-tmp', '-secret'].map((end) => `source-${at}${end}`))
+          return Object.fromEntries(
+            [...all, 'git-user', 'kubernetes-api'].map((name) => [
+              name,
+              [c.volume('gateway', name), c.mount('gateway', name)?.[0]],
+            ]),
+          )
+        },
+        {
+          'source-1': [{ emptyDir: {} }, '/etc/scopegate/policies/books'],
+          'source-1-tmp': [{ emptyDir: {} }, undefined],
+          'source-1-secret': [secretVolume('books-git'), undefined],
+          'source-2': [{ emptyDir: {} }, '/etc/scopegate/policies/orders'],
+          'source-2-tmp': [{ emptyDir: {} }, undefined],
+          'source-2-secret': [secretVolume('orders-git'), undefined],
+          'source-4': [{ emptyDir: {} }, '/etc/scopegate/policies/public'],
+          'source-4-tmp': [{ emptyDir: {} }, undefined],
+          'source-4-secret': [undefined, undefined],
+          'git-user': [{ configMap: { name: 'gw-scopegate-git-user' } }, undefined],
+          'kubernetes-api': [undefined, undefined],
+        },
+      ],
+      [
+        'policies.sources',
+        ({ config }) =>
+          (config('gateway')['policySources'] as { folder: string; root?: string }[]).map(
+            ({ folder, root }) => [folder, root],
+          ),
+        [
+          ['/etc/scopegate/policies/own', undefined],
+          ['/etc/scopegate/policies/books/current/deploy/policies', '/etc/scopegate/policies/books'],
+          ...['orders', 'notes', 'public'].map((name) => [
+            `/etc/scopegate/policies/${name}/current`,
+            `/etc/scopegate/policies/${name}`,
+          ]),
+        ],
+      ],
+      [
+        'containerSecurityContext',
+        (c) => {
+          const { metadata, data } = c.object('ConfigMap', 'gateway', '-git-user')
+          return [metadata.namespace, data]
+        },
+        ['shop', { passwd: 'scopegate:x:7:7::/tmp:/sbin/nologin\n' }],
+      ],
+      [
+        'networkPolicy.enabled',
+        both((c, one) => c.object('NetworkPolicy', one).spec?.egress),
+        [[DNS, { ports: tcp(2222, 22, 8081, 8443, 443) }], [DNS]],
+      ],
+    ],
+  },
+  {
+    name: 'policy sources from git and from images, without other init containers',
+    values: {
+      global: { imageRegistry: 'mirror' },
+      imagePullSecrets: [{ name: 'all' }],
+      podSecurityContext: { runAsUser: 9 },
+      policies: {
+        reload: 'hot',
+        gitSync: { image: { digest: DIGESTS.server } },
+        sources: [
+          {
+            ...{ name: 'books', permissions: { pathPrefixes: ['/books'] } },
+            git: { url: 'git@git.example.org:books.git', existingSecret: 'books-git' },
+          },
+          ...['a', 'b'].map((name) => ({
+            ...{ name, permissions: { pathPrefixes: [`/${name}`] } },
+            oci: { reference: `r.example.org/${name}@${DIGESTS.gateway}`, existingSecret: 'registry' },
+          })),
+          {
+            ...{ name: 'c', permissions: { pathPrefixes: ['/c'] } },
+            oci: { reference: `r.example.org/c@${DIGESTS.gateway}`, path: 'deploy' },
+          },
+        ],
+      },
+    },
+    checks: [
+      [
+        'policies.gitSync.image.digest, global.imageRegistry',
+        (c) => c.pod('gateway').initContainers?.map(({ image }) => image),
+        [`mirror/git-sync/git-sync@${DIGESTS.server}`, `mirror/scopegate:${VERSION}`],
+      ],
+      [
+        'imagePullSecrets, policies.sources',
+        both((c, one) => c.pod(one).imagePullSecrets),
+        [[{ name: 'all' }, { name: 'registry' }], [{ name: 'all' }]],
+      ],
+      [
+        'policies.sources',
+        (c) => [1, 3].map((at) => [c.volume('gateway', `source-${at}`), c.mount('gateway', `source-${at}`)]),
+        ['a', 'c'].map((name) => [
+          { image: { reference: `r.example.org/${name}@${DIGESTS.gateway}`, pullPolicy: 'IfNotPresent' } },
+          [`/etc/scopegate/policies/${name}`, true],
+        ]),
+      ],
+      [
+        'policies.sources',
+        ({ config }) =>
+          (config('gateway')['policySources'] as { folder: string; root?: string }[])
+            .slice(1)
+            .map(({ folder, root }) => [folder, root]),
+        [
+          ['/etc/scopegate/policies/a', '/etc/scopegate/policies/a'],
+          ['/etc/scopegate/policies/b', '/etc/scopegate/policies/b'],
+          ['/etc/scopegate/policies/c/deploy', '/etc/scopegate/policies/c'],
+        ],
+      ],
+      [
+        'podSecurityContext',
+        (c) => c.object('ConfigMap', 'gateway', '-git-user').data,
+        { passwd: 'scopegate:x:9:9::/tmp:/sbin/nologin\n' },
       ],
     ],
   },
