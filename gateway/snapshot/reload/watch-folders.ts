@@ -156,7 +156,11 @@ export function startReloading(
   const listPolicies = () =>
     policySources.length === 0
       ? findPolicyFolders(policiesDir)
-      : policySources.flatMap(({ folder }) => findPolicyFolders(folder, SOURCE_LIMITS.folders))
+      : policySources.flatMap(({ folder, root }) => [
+          ...findPolicyFolders(folder, SOURCE_LIMITS.folders),
+          // A writer can replace a link between `root` and `folder`, without a change in the previous target.
+          ...(root === undefined ? [] : [root]),
+        ])
   const listDirs = () => [...listPolicies(), ...files]
   const watch = watchFolders({ ...others, listDirs, onChange: () => reload('watch') })
   return watch.close

@@ -185,3 +185,29 @@ t.test('every policy folder is watched, also nested folders', async (t) => {
     ['config', 'policies', 'policies/one', 'policies/two'].map((name) => join(dir, name)),
   )
 })
+
+t.test('a new target of a link in the root of a policy source is a change', async (t) => {
+  const root = t.testdir({ old: { policies: {} }, new: { policies: {} }, other: {} })
+  symlinkSync('old', join(root, 'current'))
+  const watched = new Set<string>()
+  let reloads = 0
+  const end = startReloading(async () => (reloads += 1), {
+    ...{ policiesDir: '', scopesFile: undefined, presetsFile: undefined, policyReload: 'watch' },
+    policySources: [
+      { name: 'git', folder: join(root, 'current', 'policies'), root },
+      { name: 'plain', folder: join(root, 'other') },
+    ],
+    logger: createLogger({ level: 'info', service: 'test' }, { write: () => undefined }),
+    watch(folder, how, listener) {
+      watched.add(folder)
+      return systemsWatch(folder, how, listener)
+    },
+  })
+  t.teardown(end)
+  await until('the watches', async () => watched.size >= 3)
+  t.same([...watched].toSorted(), [root, join(root, 'current', 'policies'), join(root, 'other')].toSorted())
+  const before = reloads
+  symlinkSync('new', join(root, 'tmp-link'))
+  renameSync(join(root, 'tmp-link'), join(root, 'current'))
+  await until('a reload', async () => reloads > before)
+})
