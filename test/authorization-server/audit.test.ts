@@ -53,6 +53,8 @@ const bob = idOf('bob')
 const seen = new Set<unknown>([
   'account_added',
   'account_removed',
+  // gateway/reload.test.ts
+  'policies_changed',
   // administration/administration.test.ts
   'account_disabled',
   'account_enabled',
