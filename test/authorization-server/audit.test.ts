@@ -53,7 +53,7 @@ const bob = idOf('bob')
 const seen = new Set<unknown>([
   'account_added',
   'account_removed',
-  // gateway/reload.test.ts
+  // test/gateway/reload.test.ts
   'policies_changed',
   // administration/administration.test.ts
   'account_disabled',
