@@ -2134,6 +2134,23 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
+    name: 'a policy source from git over HTTPS',
+    values: {
+      policies: {
+        sources: [
+          {
+            ...{ name: 'public', permissions: { pathPrefixes: ['/public'] } },
+            git: { url: 'https://git.example.org/public.git' },
+          },
+        ],
+      },
+    },
+    checks: [
+      ['policies.sources', (c) => c.volume('gateway', 'git-user'), undefined],
+      ['policies.sources', (c) => c.mount('gateway', 'git-user'), undefined],
+    ],
+  },
+  {
     name: 'policy sources from git and from images, without other init containers',
     values: {
       global: { imageRegistry: 'mirror' },
