@@ -1,12 +1,19 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { parse } from 'yaml'
 import { AuthorizationServerFile } from '../authorization-server/authorization-server-file.ts'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { UpstreamsFile } from '../gateway/config/upstreams-file.ts'
 import { readConfig } from '../platform/config/read-config.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
-import { type ComposeService, readComposeFile, readComposeMount } from './fixtures/compose-file.ts'
+import {
+  type ComposeMount,
+  type ComposeService,
+  readComposeFile,
+  readComposeMount,
+} from './fixtures/compose-file.ts'
+import { DASHBOARDS } from './fixtures/dashboards.ts'
 import { readImage } from './helm/image.ts'
 
 const ROOT = findPackageRoot()
@@ -150,9 +157,85 @@ t.test('D1: every server listens on all addresses of its container', async (t) =
   )
 })
 
-t.test('D1: only the gateway has a published port, on the loopback address', async (t) => {
-  t.same(
-    services.flatMap(([name, { ports = [] }]) => ports.map((port) => [name, port])),
-    [['gateway', '127.0.0.1:8080:8080']],
-  )
+t.test(
+  'D1: only the gateway and the profile monitoring publish ports, on the loopback address',
+  async (t) => {
+    t.same(
+      services.flatMap(([name, { profiles = [], ports = [] }]) =>
+        ports.map((port) => [name, profiles, port]),
+      ),
+      [
+        ['gateway', [], '127.0.0.1:8080:8080'],
+        ['prometheus', ['monitoring'], '127.0.0.1:9095:9095'],
+        ['grafana', ['monitoring'], '127.0.0.1:3000:3000'],
+      ],
+    )
+  },
+)
+
+t.test('D1: the image of each service has a version', async (t) => {
+  for (const [name, { image }] of services) t.match(image, /:v?\d/, name)
 })
+
+t.test('D1: Prometheus loads the rules of the chart and scrapes both services', async (t) => {
+  const mounts = mountsOf('prometheus')
+  const rules = mounts.find(({ source }) => source === './helm/alerts')
+  const config = readYaml(mounts, '/etc/prometheus/prometheus.yml') as {
+    readonly rule_files: readonly string[]
+    readonly scrape_configs: readonly {
+      readonly static_configs: readonly { readonly targets: readonly string[] }[]
+    }[]
+  }
+  t.same(config.rule_files, [`${rules?.target}/*.yaml`])
+  const targets = config.scrape_configs.flatMap((one) => one.static_configs.flatMap((two) => two.targets))
+  t.same(targets, ['gateway:9090', 'authorization-server:9091'])
+  for (const target of targets) {
+    const { environment = {} } = serviceOf(target.split(':')[0] ?? '')
+    t.equal(environment['SCOPEGATE_MANAGEMENT__HOST'], '0.0.0.0', target)
+    t.equal(`${environment['SCOPEGATE_MANAGEMENT__NAMES']}`, target.split(':')[0], target)
+  }
+})
+
+t.test('D1: Grafana shows the dashboards of the chart from Prometheus, without accounts', async (t) => {
+  const mounts = mountsOf('grafana')
+  const { environment = {} } = serviceOf('grafana')
+  const provisioning = '/etc/grafana/provisioning'
+  const { datasources } = readYaml(mounts, `${provisioning}/datasources/prometheus.yaml`) as {
+    readonly datasources: readonly object[]
+  }
+  const listen = serviceOf('prometheus').command?.find((one) => one.startsWith('--web.listen-address='))
+  const port = listen?.split(':').at(-1)
+  t.match(
+    datasources,
+    [{ uid: 'prometheus', type: 'prometheus', isDefault: true, url: `http://prometheus:${port}` }],
+    'the data source is the service',
+  )
+  const { providers } = readYaml(mounts, `${provisioning}/dashboards/scopegate.yaml`) as {
+    readonly providers: readonly { readonly type: string; readonly options: { readonly path: string } }[]
+  }
+  const boards = mounts.find(({ source }) => source === './helm/dashboards')?.target
+  t.match(providers, [{ type: 'file', options: { path: boards } }])
+  t.equal(environment['GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH'], `${boards}/overview.json`)
+  t.same(DASHBOARDS.map(({ dashboard }) => dashboard.uid).toSorted(), [
+    'scopegate-authorization-server',
+    'scopegate-overview',
+    'scopegate-runtime',
+  ])
+  t.match(environment, {
+    GF_AUTH_ANONYMOUS_ORG_ROLE: 'Viewer',
+    GF_AUTH_BASIC_ENABLED: 'false',
+    GF_AUTH_DISABLE_LOGIN_FORM: 'true',
+    GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION: 'true',
+  })
+})
+
+function mountsOf(name: string): readonly ComposeMount[] {
+  return (serviceOf(name).volumes ?? []).map(readComposeMount)
+}
+
+/** Reads a YAML file by its path in the container. The file or its folder is mounted read-only. */
+function readYaml(mounts: readonly ComposeMount[], path: string): unknown {
+  const mount = mounts.find(({ target }) => path === target || path.startsWith(`${target}/`))
+  if (mount?.readOnly !== true) throw new Error(`${path} is not mounted read-only`)
+  return parse(readFileSync(join(ROOT, mount.source, path.slice(mount.target.length)), 'utf8'))
+}

@@ -1,10 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, chownSync, mkdtempSync, readFileSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
+import { RULE_FILES, readRules } from '../fixtures/alert-rules.ts'
 import { type ComposeService, readComposeFile, readComposeMount } from '../fixtures/compose-file.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { signIn } from '../fixtures/sign-in.ts'
@@ -15,6 +16,7 @@ import { type RunningContainer, startContainer } from './pod.ts'
 import { ROOT } from './render-chart.ts'
 
 const GATEWAY = 'http://127.0.0.1:8080'
+const PROMETHEUS = 'http://127.0.0.1:9095'
 const PASSWORD = 'correct horse battery staple'
 /**
  * The user ID that owns a new named volume. The owner is the owner of the folder in the image, or root if the image has
@@ -24,6 +26,7 @@ const VOLUME_OWNERS: Readonly<Record<string, number>> = {
   'client-secret': 0,
   keys: 65_532,
   platform: 65_532,
+  prometheus: 65_534,
   redis: 999,
 }
 /** An image for containers that need a shell. The image contains the programs of this machine. */
@@ -34,6 +37,14 @@ const MACHINE: Image = {
   user: { uid: 0, gid: 0 },
   copies: ['/usr', '/bin'].map((folder) => ({ from: folder, to: folder })),
 }
+/** The programs of the official image. promtool and prometheus are in the same folder of this machine. */
+const PROMETHEUS_IMAGE: Image = {
+  entrypoint: ['/bin/prometheus'],
+  env: {},
+  workdir: '/prometheus',
+  user: { uid: 65_534, gid: 65_534 },
+  copies: ['prometheus', 'promtool'].map((name) => ({ from: join(toolFolder(), name), to: `/bin/${name}` })),
+}
 
 type Running = RunningContainer & { readonly output: () => string }
 
@@ -43,6 +54,7 @@ inNamespaces(import.meta.filename, () => {
     const volumes = makeVolumes()
     const running = new Map<string, Running>()
     const hosts = Object.keys(services)
+    const unprofiled = hosts.filter((name) => services[name]?.profiles === undefined)
     const start = async (name: string): Promise<void> => {
       const service = services[name]
       if (service === undefined || running.has(name)) return
@@ -50,7 +62,7 @@ inNamespaces(import.meta.filename, () => {
       running.set(name, run(t, { name, service, hosts, volumes }))
       await waitFor(t, name, service, running)
     }
-    for (const name of hosts) await start(name)
+    for (const name of unprofiled) await start(name)
     const secret = join(volumes('client-secret'), 'gateway-client-secret')
     const made = readFileSync(secret, 'utf8')
     t.match(made, /^[0-9a-f]{64}$/)
@@ -71,13 +83,16 @@ inNamespaces(import.meta.filename, () => {
 
     for (const name of ['gateway', 'authorization-server'])
       t.notMatch(running.get(name)?.output(), 'config_warning', `${name} knows every setting`)
+    await start('prometheus')
+    await checkPrometheus(t, running.get('prometheus'))
+
     const again = services['client-secret']
     if (again === undefined) throw new Error('no service client-secret')
     const second = run(t, { name: 'client-secret', service: again, hosts, volumes })
     t.equal(await exitCode(second.child), 0)
     t.equal(readFileSync(secret, 'utf8'), made, 'a later start keeps the secret')
 
-    for (const name of ['gateway', 'learning-platform', 'authorization-server']) {
+    for (const name of ['prometheus', 'gateway', 'learning-platform', 'authorization-server']) {
       const one = running.get(name)
       const check = services[name]?.healthcheck?.test.slice(1) ?? []
       one?.child.kill('SIGTERM')
@@ -112,10 +127,7 @@ function run(
   },
 ): Running {
   const { name, service, hosts, volumes } = options
-  const image =
-    service.build === undefined
-      ? { ...MACHINE, workdir: name === 'redis' ? '/data' : '/' }
-      : readImage(service.build.target)
+  const image = imageOf(name, service)
   const [uid = image.user.uid, gid = image.user.gid] = service.user?.split(':').map(Number) ?? []
   const command = [...(service.entrypoint ?? image.entrypoint), ...(service.command ?? [])]
   const { child, exec } = startContainer({
@@ -139,6 +151,54 @@ function run(
       output += chunk.toString()
     })
   return { child, exec, output: () => output }
+}
+
+function imageOf(name: string, { build }: ComposeService): Image {
+  if (build !== undefined) return readImage(build.target)
+  return name === 'prometheus' ? PROMETHEUS_IMAGE : { ...MACHINE, workdir: name === 'redis' ? '/data' : '/' }
+}
+
+function toolFolder(): string {
+  const promtool = process.env['SCOPEGATE_PROMTOOL'] ?? 'promtool'
+  return dirname(execFileSync('sh', ['-c', 'command -v "$1"', 'sh', promtool], { encoding: 'utf8' }).trim())
+}
+
+/** Checks the configuration with promtool, and the targets and rules in the API of the running Prometheus. */
+async function checkPrometheus(t: Test, prometheus: Running | undefined): Promise<void> {
+  const check = ['promtool', 'check', 'config', '--lint-fatal', '/etc/prometheus/prometheus.yml']
+  const checked = prometheus?.exec(check, '')
+  t.equal(checked?.status, 0, 'promtool accepts the configuration', { checked })
+  const count = RULE_FILES.flatMap(readRules).length
+  const rules = (await query('rules')).groups?.flatMap((group) => group.rules) ?? []
+  t.equal(rules.length, count, 'Prometheus loads all rules of the chart')
+  const up = await until('Prometheus scrapes both services', async () => {
+    const { activeTargets = [] } = await query('targets')
+    return activeTargets.length > 0 && activeTargets.every(({ health }) => health !== 'unknown')
+      ? activeTargets
+      : undefined
+  })
+  t.same(
+    up.map(({ labels, health, lastError }) => [labels['job'], health, lastError]).toSorted(),
+    [
+      ['scopegate-authorization-server', 'up', ''],
+      ['scopegate-gateway', 'up', ''],
+    ],
+    'both management ports accept the names of their services',
+  )
+}
+
+type PrometheusData = {
+  readonly groups?: readonly { readonly rules: readonly unknown[] }[]
+  readonly activeTargets?: readonly {
+    readonly labels: Readonly<Record<string, string>>
+    readonly health: string
+    readonly lastError: string
+  }[]
+}
+
+async function query(name: 'rules' | 'targets'): Promise<PrometheusData> {
+  const response = await fetch(`${PROMETHEUS}/api/v1/${name}`)
+  return ((await response.json()) as { readonly data: PrometheusData }).data
 }
 
 function temporaryFolder(): string {

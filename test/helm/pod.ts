@@ -65,7 +65,7 @@ export type ContainerOptions = {
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly readOnlyRoot: boolean
-  /** Folders of this machine, and their mount paths. */
+  /** Folders and files of this machine, and their mount paths. */
   readonly mounts: readonly { readonly folder: string; readonly path: string; readonly readOnly: boolean }[]
 }
 
@@ -116,7 +116,7 @@ export function startContainer(options: ContainerOptions): RunningContainer {
   const { name, image, owner, mounts } = options
   const root = mkdtempSync(join(tmpdir(), `${name}-`))
   makeRoot(root, image, options.hosts)
-  for (const { path } of mounts) mkdirSync(join(root, path), { recursive: true })
+  for (const { folder, path } of mounts) makeMountPoint(folder, join(root, path))
   if (options.readOnlyRoot) run('mount', '-o', 'remount,bind,ro', root)
   for (const { folder, path, readOnly } of mounts) {
     run('mount', '--bind', folder, join(root, path))
@@ -273,10 +273,15 @@ function bindReadOnly(from: string, to: string): void {
 }
 
 function bind(from: string, to: string): void {
+  makeMountPoint(from, to)
+  run('mount', '--bind', from, to)
+}
+
+/** Creates a folder or an empty file, which has the same kind as `from`. */
+function makeMountPoint(from: string, to: string): void {
   mkdirSync(dirname(to), { recursive: true })
   if (statSync(from).isDirectory()) mkdirSync(to, { recursive: true })
   else writeFileSync(to, '')
-  run('mount', '--bind', from, to)
 }
 
 function run(command: string, ...args: readonly string[]): void {
