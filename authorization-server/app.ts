@@ -3,6 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { ENDPOINTS } from '../oauth/endpoints.ts'
 import { openSecretFiles } from '../platform/config/secret-files.ts'
+import { type AuditLog, createAuditLog } from '../platform/logging/audit-log.ts'
 import type { Logger } from '../platform/logging/logger.ts'
 import { gracefulClose } from '../platform/net/graceful-close.ts'
 import { isPublicAddress } from '../platform/net/public-address.ts'
@@ -87,6 +88,7 @@ export async function startAuthorizationServer(options: {
   readonly documentNetwork?: DocumentNetwork
 }): Promise<RunningAuthorizationServer> {
   const { config, logger } = options
+  const audit = createAuditLog(logger)
   let draining = false
   const closing: ((how: ShutdownMode) => Promise<void> | void)[] = []
   const close = async (how: ShutdownMode = 'immediate'): Promise<void> => {
@@ -119,7 +121,7 @@ export async function startAuthorizationServer(options: {
     const health = await watchStore({ store: opened, logger, metrics })
     closing.push(() => health.close())
     const { store } = health
-    await announceAccounts(config, store, logger)
+    await announceAccounts({ config, store, audit, logger })
     const revocations = await openRevocationStream({
       clientId: config.gatewayClient.id,
       clientSecrets: () => secrets.current.gatewaySecrets,
@@ -147,7 +149,7 @@ export async function startAuthorizationServer(options: {
     secrets.onChange((changed) => {
       if (changed === 'cookieSecrets') void reencrypt(secondFactors, logger)
     })
-    const onEvent = observeEngine({ logger, metrics, tracing })
+    const onEvent = observeEngine({ logger, audit, metrics, tracing })
     const clientDocuments = openClientDocuments(
       config,
       observeDocuments({ logger, metrics }),
@@ -191,7 +193,7 @@ export async function startAuthorizationServer(options: {
         ],
         localSignIn: config.signIn.local,
         nowSeconds,
-        onEvent: observeAdministration({ logger, metrics }),
+        onEvent: observeAdministration({ audit, metrics }),
       }),
       logger,
     })
@@ -226,18 +228,24 @@ export async function startAuthorizationServer(options: {
   }
 }
 
-async function announceAccounts(
-  config: AuthorizationServerConfig,
-  store: Store,
-  logger: Logger,
-): Promise<void> {
+async function announceAccounts({
+  config,
+  store,
+  audit,
+  logger,
+}: {
+  readonly config: AuthorizationServerConfig
+  readonly store: Store
+  readonly audit: AuditLog
+  readonly logger: Logger
+}): Promise<void> {
   const settled = await syncDevelopmentAccounts({
     store: store.accounts,
     development: config.development,
     nowSeconds: nowSeconds(),
   })
-  for (const account of settled.added) auditAccount(logger, 'account_added', account, 'development')
-  for (const account of settled.removed) auditAccount(logger, 'account_removed', account, 'development')
+  for (const account of settled.added) auditAccount(audit, 'account_added', account, 'development')
+  for (const account of settled.removed) auditAccount(audit, 'account_removed', account, 'development')
   if (settled.removed.length > 0)
     logger.warn(
       { event: 'development_accounts_removed', usernames: settled.removed.map(({ username }) => username) },

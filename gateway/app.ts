@@ -1,3 +1,4 @@
+import { createAuditLog } from '../platform/logging/audit-log.ts'
 import { metricsOf } from '../platform/ops/metrics-format.ts'
 import { startOpsServer } from '../platform/ops/ops-server.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
@@ -43,6 +44,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     onStates: versions.keep,
     meter: createReloadMeter(serving.registry),
     logger,
+    audit: createAuditLog(logger),
   })
   try {
     const ops = await startOpsServer({

@@ -52,8 +52,8 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
     ),
     'Fields of the access log': accessLogFields(),
     'Log events and their fields': logEvents([...services, ...commands]),
-    'Fields of the audit log': auditFields(),
-    'Actions and reasons of the audit log': auditActions(),
+    'Fields of the audit log': auditFields(services),
+    'Actions and reasons of the audit log': auditActions(services),
     Metrics: [...services, ...commands].flatMap(({ text }) => metricsIn(text)),
     'Fields of JSON output': jsonOutput(),
     'Checks of `scopegate doctor`': Object.keys(CHECKS),
@@ -213,22 +213,15 @@ function failureFields(keys: readonly string[]): readonly string[] {
 }
 
 /** Returns the fields of all audit lines. The line of one action contains some of these fields. */
-function auditFields(): readonly string[] {
-  const source = parseSource(read('authorization-server/observe/observe-events.ts'))
+function auditFields(sources: readonly Source[]): readonly string[] {
   const groups = (nodes: readonly SourceNode[]): readonly (readonly SourceNode[])[] =>
     nodes.flatMap((node, index) => {
       if (node.kind !== 'group') return []
       return nodes[index - 1]?.text === 'audit' ? [node.children] : groups(node.children)
     })
-  const objects = [
-    ...groups(source).flatMap((call) => objectsIn(call)),
-    ...objectsIn(declarationOf(source, 'origin')),
-    ...objectsIn(declarationOf(source, 'accountFields')),
-    ...objectsIn(declarationOf(source, 'keyFields')),
-    ...objectsIn(declarationOf(source, 'changeFields')),
-  ]
-  const reload = declarationOf(parseSource(read('gateway/snapshot/reload/reload-report.ts')), 'reloadFields')
-  objects.push(...objectsIn(reload))
+  const origin = declarationOf(parseSource(read('authorization-server/observe/observe-events.ts')), 'origin')
+  const calls = sources.flatMap(({ text }) => (/\baudit\(/.test(text) ? groups(parseSource(text)) : []))
+  const objects = [...calls.flatMap((call) => objectsIn(call)), ...objectsIn(origin)]
   return ['action', 'event', ...objects.flatMap((object) => keysOf(object))]
 }
 
@@ -239,7 +232,7 @@ function stringValue(object: readonly SourceNode[], key: string): string | undef
   return value?.kind === 'text' ? value.text : undefined
 }
 
-function auditActions(): readonly string[] {
+function auditActions(sources: readonly Source[]): readonly string[] {
   const events = read('authorization-server/engine/engine-events.ts')
   const observed = read('authorization-server/observe/observe-events.ts')
   return [
@@ -249,7 +242,7 @@ function auditActions(): readonly string[] {
     ...matches(read('authorization-server/administration/administration.ts'), /^ {4}\| '(\w+)'$/gm),
     ...matches(observed, /\? '(\w+)' : event\.reason/g),
     ...matches(observed, /'((?:account|signing_key)_\w+)'/g),
-    ...matches(read('gateway/snapshot/reload/reload-report.ts'), /action: '(\w+)'/g),
+    ...sources.flatMap(({ text }) => matches(text, /\baudit\('(\w+)'/g)),
   ].filter((action) => action !== 'rejected' && action !== 'failed' && action !== 'revoked')
 }
 

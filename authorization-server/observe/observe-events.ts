@@ -1,3 +1,4 @@
+import type { AuditLog } from '../../platform/logging/audit-log.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { type Tracing, traceFields } from '../../platform/tracing/tracing.ts'
 import type { Account } from '../accounts/accounts.ts'
@@ -18,6 +19,7 @@ const LOCAL_PROVIDER = 'local'
  */
 export function observeEngine(options: {
   readonly logger: Logger
+  readonly audit: AuditLog
   readonly metrics: Metrics
   /** Default: audit lines have no trace IDs. */
   readonly tracing?: Pick<Tracing, 'current'> | undefined
@@ -30,8 +32,7 @@ export function observeEngine(options: {
       ...(tracing && traceFields(tracing.current())),
       'client.address': event.origin?.clientAddress,
     }
-    const audit = (action: string, fields: Record<string, unknown>) =>
-      logger.info({ event: 'audit', action, ...origin, ...fields }, action.replaceAll('_', ' '))
+    const audit: AuditLog = (action, fields) => options.audit(action, { ...origin, ...fields })
 
     switch (event.kind) {
       case 'signed_in':
@@ -187,32 +188,30 @@ export function observeStreams(options: {
 
 /** Writes the audit line of an account that was added or removed outside a request. */
 export function auditAccount(
-  logger: Pick<Logger, 'info'>,
+  audit: AuditLog,
   action: 'account_added' | 'account_removed',
   { id, username }: Pick<Account, 'id' | 'username'>,
   origin: StoredAccount['origin'],
 ): void {
-  const accountFields = { subject: id, username, account_origin: origin }
-  logger.info({ event: 'audit', action, ...accountFields }, action.replaceAll('_', ' '))
+  audit(action, { subject: id, username, account_origin: origin })
 }
 
 /** Writes the audit line of a change that the operator made with a command. Counts ended grants and sessions. */
 export function observeAdministration(options: {
-  readonly logger: Pick<Logger, 'info'>
+  readonly audit: AuditLog
   readonly metrics: Pick<Metrics, 'countGrantEnded' | 'countSessionEnded'>
 }): (event: AdministrationEvent) => void {
-  const { logger, metrics } = options
+  const { audit, metrics } = options
   return ({ action, accountId, clientId, grant }) => {
     if (action === 'grant_revoked') metrics.countGrantEnded('operator')
     if (action === 'session_ended') metrics.countSessionEnded()
-    const changeFields = { actor: 'operator', subject: accountId, client_id: clientId, grant }
-    logger.info({ event: 'audit', action, ...changeFields }, action.replaceAll('_', ' '))
+    audit(action, { actor: 'operator', subject: accountId, client_id: clientId, grant })
   }
 }
 
 /** Logs the audit line of a signing key that a command added to the file of keys or removed from this file. */
 export function auditSigningKey(
-  logger: Pick<Logger, 'info'>,
+  audit: AuditLog,
   action: 'signing_key_added' | 'signing_key_retired',
   {
     kid,
@@ -230,6 +229,5 @@ export function auditSigningKey(
     readonly forced?: boolean
   },
 ): void {
-  const keyFields = { kid, alg, file, not_before, forced }
-  logger.info({ event: 'audit', action, ...keyFields }, action.replaceAll('_', ' '))
+  audit(action, { kid, alg, file, not_before, forced })
 }

@@ -1,3 +1,4 @@
+import type { AuditLog } from '../../platform/logging/audit-log.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { ReloadMeter } from '../observability/reload-metrics.ts'
@@ -35,6 +36,7 @@ export function openClusterPolicies(options: {
   readonly serving: () => readonly WorkerProcess[]
   readonly meter: ReloadMeter
   readonly logger: Logger
+  readonly audit: AuditLog
 }): ClusterPolicies {
   const { serving, versions, logger } = options
   let { locations } = options.first

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Counter, Gauge, Registry } from 'prom-client'
+import { createAuditLog } from '../../platform/logging/audit-log.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { type MetricsJson, metricsOf } from '../../platform/ops/metrics-format.ts'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
@@ -108,6 +109,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     serving: () => pool.serving,
     meter: createReloadMeter(own.registry),
     logger,
+    audit: createAuditLog(logger),
   })
   policies = opened
   try {

@@ -1,6 +1,7 @@
 import { LOCAL_SIGN_IN_OFF } from '../../../authorization-server/accounts/accounts.ts'
 import { addAccount } from '../../../authorization-server/accounts/add-account.ts'
 import { auditAccount } from '../../../authorization-server/observe/observe-events.ts'
+import { createAuditLog } from '../../../platform/logging/audit-log.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import type { ParsedArguments } from '../../command.ts'
 import { readServerConfig } from '../../read-server-config.ts'
@@ -37,7 +38,7 @@ export async function accountAdd(given: ParsedArguments, terminal: Terminal): Pr
     return 1
   }
   auditAccount(
-    createLogger({ level: 'info', service: 'scopegate' }, process.stderr),
+    createAuditLog(createLogger({ level: 'info', service: 'scopegate' }, process.stderr)),
     'account_added',
     result.added,
     'operator',

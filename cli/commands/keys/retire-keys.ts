@@ -9,6 +9,7 @@ import {
 } from '../../../authorization-server/keys/key-states.ts'
 import { auditSigningKey } from '../../../authorization-server/observe/observe-events.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
+import { createAuditLog } from '../../../platform/logging/audit-log.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import type { ParsedArguments } from '../../command.ts'
 import type { Terminal } from '../../terminal.ts'
@@ -42,9 +43,9 @@ export async function retireKeys(given: ParsedArguments, terminal: Terminal): Pr
     parse(changed)
     return changed
   })
-  const logger = createLogger({ level: 'info', service: 'scopegate' }, err)
+  const audit = createAuditLog(createLogger({ level: 'info', service: 'scopegate' }, err))
   for (const { kid, type: alg } of retired)
-    auditSigningKey(logger, 'signing_key_retired', { kid, alg, file, forced: isForced })
+    auditSigningKey(audit, 'signing_key_retired', { kid, alg, file, forced: isForced })
   if (given.has('json')) {
     const document = JSON.stringify(
       {

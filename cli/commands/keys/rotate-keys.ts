@@ -13,6 +13,7 @@ import {
 import { auditSigningKey } from '../../../authorization-server/observe/observe-events.ts'
 import { parseDurationMs } from '../../../platform/diagnostics/schema/value-formats.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
+import { createAuditLog } from '../../../platform/logging/audit-log.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
@@ -53,9 +54,9 @@ export async function rotateKeys(given: ParsedArguments, terminal: Terminal): Pr
   })
   const keys = added.map((key) => ({ kid: keyId(key), alg: keyType(key) }))
   const retireFrom = retireTime(signsFrom, { accessTokenSeconds })
-  const logger = createLogger({ level: 'info', service: 'scopegate' }, terminal.err)
+  const audit = createAuditLog(createLogger({ level: 'info', service: 'scopegate' }, terminal.err))
   for (const key of keys)
-    auditSigningKey(logger, 'signing_key_added', { ...key, file, not_before: formatTime(signsFrom) })
+    auditSigningKey(audit, 'signing_key_added', { ...key, file, not_before: formatTime(signsFrom) })
   if (given.has('json')) {
     const document = JSON.stringify(
       { file, signsFrom: formatTime(signsFrom), retireFrom: formatTime(retireFrom), added: keys },

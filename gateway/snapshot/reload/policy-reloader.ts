@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
+import type { AuditLog } from '../../../platform/logging/audit-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import type { ReadinessCheck } from '../../../platform/ops/ops-server.ts'
 import type { SourceState } from '../../../policy-engine/load/load-policy-sources.ts'
@@ -25,6 +26,7 @@ export type PolicyReloaderOptions = {
   readonly onStates?: (sources: PolicySources, states: readonly SourceState[]) => Promise<void>
   readonly meter: ReloadMeter
   readonly logger: Logger
+  readonly audit: AuditLog
   /** Time to wait until a writer has finished, because a partly written file is often invalid. Milliseconds. */
   readonly settleMs?: number
 }
@@ -135,7 +137,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
       sources: states,
       workers,
     }
-    logReload(logger, report, { trigger, known, restored, invalidHash: outcome.hash })
+    logReload(options, report, { trigger, known, restored, invalidHash: outcome.hash })
     return report
   }
 

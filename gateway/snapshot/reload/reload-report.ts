@@ -1,5 +1,6 @@
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
+import type { AuditLog } from '../../../platform/logging/audit-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import type { SourceState } from '../../../policy-engine/load/load-policy-sources.ts'
 import { describeLocation } from './describe-location.ts'
@@ -48,7 +49,11 @@ type Circumstances = {
  * - the errors of invalid policies; source excerpts only the first time for the same files
  * - nothing for a check of the disk that found no change
  */
-export function logReload(logger: Logger, report: ReloadReport, circumstances: Circumstances): void {
+export function logReload(
+  { logger, audit }: { readonly logger: Logger; readonly audit: AuditLog },
+  report: ReloadReport,
+  circumstances: Circumstances,
+): void {
   const { hash, previousHash, routes, durationMs, diagnostics } = report
   const { trigger, known, restored, invalidHash } = circumstances
   switch (report.result) {
@@ -64,7 +69,7 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
         },
         'policies reloaded',
       )
-      auditReload(logger, report, trigger)
+      audit('policies_changed', { asked_by: trigger, policy_hash: hash, previous_policy_hash: previousHash })
       return
     case 'unchanged':
       if (restored)
@@ -99,9 +104,4 @@ export function logReload(logger: Logger, report: ReloadReport, circumstances: C
       )
     }
   }
-}
-
-function auditReload(logger: Logger, { hash, previousHash }: ReloadReport, trigger: ReloadTrigger): void {
-  const reloadFields = { asked_by: trigger, policy_hash: hash, previous_policy_hash: previousHash }
-  logger.info({ event: 'audit', action: 'policies_changed', ...reloadFields }, 'policies changed')
 }

@@ -9,6 +9,7 @@ import {
   observeStreams,
 } from '../../../authorization-server/observe/observe-events.ts'
 import { StoreError } from '../../../authorization-server/store/store.ts'
+import { createAuditLog } from '../../../platform/logging/audit-log.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -31,7 +32,7 @@ const observer = () => {
     (await metrics.registry.metrics())
       .split('\n')
       .filter((line) => line.startsWith('scopegate_oauth') && !/ 0$|listeners/.test(line))
-  return { logger, metrics, take, counted }
+  return { logger, audit: createAuditLog(logger), metrics, take, counted }
 }
 
 const origin = { requestId: 'request-1', clientAddress: '192.0.2.1' }
@@ -201,8 +202,8 @@ t.test('observeEngine() writes one log line for each event, and counts the event
     ],
   ]
   for (const [event, line, ...series] of cases) {
-    const { logger, metrics, take, counted } = observer()
-    observeEngine({ logger, metrics })(event)
+    const { logger, audit, metrics, take, counted } = observer()
+    observeEngine({ logger, audit, metrics })(event)
     t.strictSame(take(), [line], event.kind)
     t.strictSame(await counted(), series, event.kind)
   }
@@ -234,15 +235,15 @@ t.test('observeDocuments() counts each fetch and warns about a rejected document
 })
 
 t.test('observeEngine() counts every throttled attempt and logs only the first', async (t) => {
-  const { logger, metrics, take, counted } = observer()
-  observeEngine({ logger, metrics })({ kind: 'sign_in_throttled', isFirst: false, origin })
+  const { logger, audit, metrics, take, counted } = observer()
+  observeEngine({ logger, audit, metrics })({ kind: 'sign_in_throttled', isFirst: false, origin })
   t.strictSame(take(), [])
   t.strictSame(await counted(), ['scopegate_oauth_sign_ins_throttled_total 1'])
 })
 
 t.test('observeEngine() writes a line without request fields for an event outside a request', async (t) => {
-  const { logger, metrics, take } = observer()
-  observeEngine({ logger, metrics })({ kind: 'signed_in', ...who, origin: undefined })
+  const { logger, audit, metrics, take } = observer()
+  observeEngine({ logger, audit, metrics })({ kind: 'signed_in', ...who, origin: undefined })
   const { request_id: _id, 'client.address': _address, ...rest } = AUDIT
   t.strictSame(take(), [{ ...rest, action: 'signed_in', ...WHO, msg: 'signed in' }])
 })
@@ -260,8 +261,8 @@ t.test('observeEngine() logs a failure by its cause', async (t) => {
     [withCode('ECONNREFUSED'), 'error', 'request failed'],
     [new Error('why'), 'error', 'request failed'],
   ] as const) {
-    const { logger, metrics, take, counted } = observer()
-    observeEngine({ logger, metrics })({ kind: 'failed', endpoint: 'token', cause, origin })
+    const { logger, audit, metrics, take, counted } = observer()
+    observeEngine({ logger, audit, metrics })({ kind: 'failed', endpoint: 'token', cause, origin })
     const [line = {}, ...others] = take()
     const { err, ...fields } = line
     t.match(err, { message: 'why' })
@@ -311,8 +312,8 @@ t.test(
       ['grant_revoked', ['scopegate_oauth_grants_ended_total{reason="operator"} 1']],
       ['session_ended', ['scopegate_oauth_sessions_ended_total 1']],
     ] as const) {
-      const { logger, metrics, take, counted } = observer()
-      observeAdministration({ logger, metrics })({ action, accountId: 'account-1' })
+      const { audit: writeAudit, metrics, take, counted } = observer()
+      observeAdministration({ audit: writeAudit, metrics })({ action, accountId: 'account-1' })
       const { request_id: _id, 'client.address': _address, ...audit } = AUDIT
       const line = { ...audit, action, actor: 'operator', subject: 'account-1' }
       t.strictSame(take(), [{ ...line, msg: action.replaceAll('_', ' ') }])
@@ -322,9 +323,9 @@ t.test(
 )
 
 t.test('auditAccount() writes the audit line of an account', async (t) => {
-  const { logger, take } = observer()
-  auditAccount(logger, 'account_added', { id: 'id-1', username: 'carol' }, 'operator')
-  auditAccount(logger, 'account_removed', { id: 'id-1', username: 'carol' }, 'development')
+  const { audit: writeAudit, take } = observer()
+  auditAccount(writeAudit, 'account_added', { id: 'id-1', username: 'carol' }, 'operator')
+  auditAccount(writeAudit, 'account_removed', { id: 'id-1', username: 'carol' }, 'development')
   const { request_id: _id, 'client.address': _address, ...audit } = AUDIT
   const line = { ...audit, subject: 'id-1', username: 'carol' }
   t.strictSame(take(), [

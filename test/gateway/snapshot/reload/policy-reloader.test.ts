@@ -2,6 +2,7 @@ import t from 'tap'
 import type { ApplyOutcome } from '../../../../gateway/snapshot/reload/policy-holder.ts'
 import { createPolicyReloader } from '../../../../gateway/snapshot/reload/policy-reloader.ts'
 import { diagnostic, wholeFile } from '../../../../platform/diagnostics/diagnostic.ts'
+import { createAuditLog } from '../../../../platform/logging/audit-log.ts'
 import { createLogger } from '../../../../platform/logging/logger.ts'
 import type { SourceState } from '../../../../policy-engine/load/load-policy-sources.ts'
 import type { PolicySources } from '../../../../policy-engine/load/policy-sources.ts'
@@ -32,6 +33,10 @@ const KEPT: SourceState = {
 function start(options: { read?: () => string; apply?: (hash: string) => Promise<void> } = {}) {
   const counts = { success: 0, failure: 0, restored: 0, applied: [] as string[], reads: 0 }
   const lines: Record<string, unknown>[] = []
+  const logger = createLogger(
+    { level: 'info', service: 'test' },
+    { write: (line) => lines.push(JSON.parse(line)) },
+  )
   let disk = 'good-0'
   const reloader = createPolicyReloader({
     active: { sources: sourcesOf('good-0'), routes: 1 },
@@ -55,10 +60,8 @@ function start(options: { read?: () => string; apply?: (hash: string) => Promise
         counts.restored += 1
       },
     },
-    logger: createLogger(
-      { level: 'info', service: 'test' },
-      { write: (line) => lines.push(JSON.parse(line)) },
-    ),
+    logger,
+    audit: createAuditLog(logger),
     settleMs: 1,
   })
   return {
