@@ -1,11 +1,19 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
-/** An endpoint on the management port for one service only. */
+/** An endpoint on the management port. Endpoints for different methods can have the same path. */
 export type ManagementEndpoint = {
-  /** A POST endpoint changes state, so web pages cannot call it. */
-  readonly method: 'GET' | 'POST'
+  /** POST and PUT change state, so web pages cannot call these endpoints. */
+  readonly method: 'GET' | 'POST' | 'PUT'
   readonly path: string
-  readonly respond: () => ManagementResponse | Promise<ManagementResponse>
+  /** True: the body must be JSON. Default: the endpoint ignores the body. */
+  readonly readsJson?: boolean
+  readonly respond: (request: ManagementRequest) => ManagementResponse | Promise<ManagementResponse>
+}
+
+export type ManagementRequest = {
+  /** The parsed JSON of the body. Undefined if the endpoint does not read JSON. */
+  readonly body: unknown
+  readonly clientAddress: string
 }
 
 export type ManagementResponse = {
@@ -16,30 +24,30 @@ export type ManagementResponse = {
   readonly type?: string
 }
 
-/** Maximum size of a request body. The limit is small, because the endpoints ignore the body. Bytes. */
+/** Maximum size of a request body. Bytes. */
 export const BODY_LIMIT_BYTES = 1_024
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
 /**
- * Mounts the endpoints. A request with a wrong method gets 405. A POST from a web page gets 403. The endpoints ignore
- * the content of a small request body.
+ * Mounts the endpoints. A request with a method that the path does not have gets 405. A POST or PUT request from a web
+ * page gets 403.
  */
 export function mountEndpoints(app: FastifyInstance, endpoints: readonly ManagementEndpoint[]): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, undefined))
-  for (const { method, path, respond } of endpoints) {
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+  for (const endpoint of endpoints)
     app.route({
-      method,
-      url: path,
+      method: endpoint.method,
+      url: endpoint.path,
       async handler(request, reply) {
-        if (method === 'POST' && isFromPage(request)) return reply.code(403).send(NOT_FOR_PAGES)
-        const { status, body, type = 'application/json' } = await respond()
+        const { status, body, type = 'application/json' } = await respondTo(request, endpoint)
         const text = typeof body === 'string' ? body : JSON.stringify(body)
         return reply.code(status).header('cache-control', 'no-store').type(type).send(text)
       },
     })
-    const allowed = method === 'GET' ? ['GET', 'HEAD'] : [method]
+  for (const [path, sharing] of Map.groupBy(endpoints, (endpoint) => endpoint.path)) {
+    const allowed = sharing.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
     app.route({
       method: METHODS.filter((other) => !allowed.includes(other)),
       url: path,
@@ -54,6 +62,36 @@ export function mountEndpoints(app: FastifyInstance, endpoints: readonly Managem
     })
   }
 }
+
+async function respondTo(
+  request: FastifyRequest,
+  { method, readsJson = false, respond }: ManagementEndpoint,
+): Promise<ManagementResponse> {
+  if (method !== 'GET' && isFromPage(request)) return { status: 403, body: NOT_FOR_PAGES }
+  const clientAddress = request.ip
+  if (!readsJson) return respond({ body: undefined, clientAddress })
+  if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) return { status: 415, body: NOT_JSON_TYPE }
+  const body = parseJson(request.body)
+  return body === undefined ? { status: 400, body: NOT_JSON } : respond({ body, clientAddress })
+}
+
+/** Returns undefined if the text is not valid JSON. JSON has no undefined. */
+function parseJson(text: unknown): unknown {
+  try {
+    return JSON.parse(String(text))
+  } catch {
+    return undefined
+  }
+}
+
+const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
+
+const NOT_JSON_TYPE = {
+  error: 'invalid_request',
+  error_description: 'Send the body as JSON, with the header Content-Type: application/json.',
+}
+
+const NOT_JSON = { error: 'invalid_request', error_description: 'The body is not valid JSON.' }
 
 const NOT_FOR_PAGES = {
   error: 'access_denied',

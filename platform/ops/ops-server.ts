@@ -70,7 +70,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
     forceCloseConnections: true,
   })
 
-  const known = ['/livez', '/readyz', '/metrics', ...endpoints.map(({ path }) => path)]
+  const known = ['/livez', '/readyz', '/metrics', ...new Set(endpoints.map(({ path }) => path))]
   const isOwnHost = createOwnHost({ host: options.host, names: options.names })
   app.addHook('onRequest', async (request, reply) => {
     // Browsers always send `Host`. HTTP/1.0 probes can omit it.
@@ -90,7 +90,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
     if (statusCode < 500)
       return reply
         .code(statusCode)
-        .send({ error: 'invalid_request', error_description: 'This endpoint takes no body.' })
+        .send({ error: 'invalid_request', error_description: statusCode === 413 ? TOO_LARGE : UNREADABLE })
     options.logger.error({ event: 'management_error', err: error }, 'a request on the management port failed')
     return reply.code(500).send({ error: 'server_error', error_description: 'Internal error. See the log.' })
   })
@@ -128,6 +128,9 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
     })
   }
 }
+
+const TOO_LARGE = `The body must have at most ${BODY_LIMIT_BYTES} bytes.`
+const UNREADABLE = 'The headers or the body of the request are not valid.'
 
 /** RFC 9110 section 15.5.20. */
 const MISDIRECTED = {

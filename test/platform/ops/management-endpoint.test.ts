@@ -107,7 +107,7 @@ t.test('an endpoint responds to another method with 405 and the allowed methods'
   t.strictSame(calls, [])
 })
 
-t.test('a POST request from a web page changes nothing and gets 403', async (t) => {
+t.test('a POST or PUT request from a web page changes nothing and gets 403', async (t) => {
   let calls = 0
   const answer = () => {
     calls += 1
@@ -116,6 +116,7 @@ t.test('a POST request from a web page changes nothing and gets 403', async (t) 
   const url = await start(
     t,
     { method: 'POST', path: '/change', respond: answer },
+    { method: 'PUT', path: '/set', respond: answer },
     { method: 'GET', path: '/state', respond: answer },
   )
   for (const headers of [
@@ -131,12 +132,13 @@ t.test('a POST request from a web page changes nothing and gets 403', async (t) 
       {
         status: 403,
         type: JSON_TYPE,
-        cache: undefined,
+        cache: 'no-store',
         allow: undefined,
         body: '{"error":"access_denied","error_description":"This endpoint rejects requests from web pages. Send the request from a program, without an Origin header."}',
       },
       JSON.stringify(headers),
     )
+  t.equal((await send(`${url}/set`, 'PUT', { origin: 'null' })).status, 403)
   t.equal(calls, 0)
   t.equal((await send(`${url}/change`, 'POST', { 'sec-fetch-site': 'none' })).status, 200)
   t.equal((await send(`${url}/change`, 'POST')).status, 200)
@@ -156,6 +158,69 @@ t.test('an endpoint ignores a body of any type up to 1,024 bytes, and rejects a 
   t.match(await send(`${url}/change`, 'POST', { 'content-type': 'text/plain' }, 'x'.repeat(1_025)), {
     status: 413,
     type: JSON_TYPE,
-    body: '{"error":"invalid_request","error_description":"This endpoint takes no body."}',
+    body: '{"error":"invalid_request","error_description":"The body must have at most 1024 bytes."}',
   })
+})
+
+t.test('endpoints for different methods share a path', async (t) => {
+  const url = await start(
+    t,
+    { method: 'GET', path: '/level', respond: () => ({ status: 200, body: { read: true } }) },
+    { method: 'PUT', path: '/level', respond: () => ({ status: 200, body: { written: true } }) },
+  )
+  t.equal((await send(`${url}/level`, 'GET')).body, '{"read":true}')
+  t.equal((await send(`${url}/level`, 'PUT')).body, '{"written":true}')
+  t.match(await send(`${url}/level`, 'DELETE'), {
+    status: 405,
+    allow: 'GET, HEAD, PUT',
+    body: '{"error":"method_not_allowed","error_description":"Allowed: GET, HEAD, PUT."}',
+  })
+})
+
+t.test('an endpoint for JSON gets the parsed body and the address of the client', async (t) => {
+  const url = await start(t, {
+    method: 'PUT',
+    path: '/level',
+    readsJson: true,
+    respond: (request) => ({ status: 200, body: request }),
+  })
+  for (const type of ['application/json', 'Application/JSON; charset=utf-8', 'application/json ;x=y'])
+    for (const body of ['{"a":[1]}', '7', 'null'])
+      t.strictSame(
+        JSON.parse((await send(`${url}/level`, 'PUT', { 'content-type': type }, body)).body),
+        { body: JSON.parse(body), clientAddress: '127.0.0.1' },
+        `${type} ${body}`,
+      )
+})
+
+t.test('an endpoint for JSON rejects other media types, invalid JSON and large bodies', async (t) => {
+  let calls = 0
+  const url = await start(t, {
+    method: 'PUT',
+    path: '/level',
+    readsJson: true,
+    respond() {
+      calls += 1
+      return { status: 200, body: {} }
+    },
+  })
+  const put = async (type: string | undefined, body: string) => {
+    const response = await send(
+      `${url}/level`,
+      'PUT',
+      type === undefined ? {} : { 'content-type': type },
+      body,
+    )
+    return [response.status, JSON.parse(response.body).error_description] as const
+  }
+  const otherType = [415, 'Send the body as JSON, with the header Content-Type: application/json.'] as const
+  for (const type of [undefined, 'text/plain', 'application/jsonx', 'application/x-www-form-urlencoded'])
+    t.strictSame(await put(type, '{}'), otherType, type ?? 'without a type')
+  t.strictSame(await put(undefined, ''), otherType, 'without a body')
+  for (const body of ['', '{', '{"a":1}x', 'undefined', "{'a':1}"])
+    t.strictSame(await put('application/json', body), [400, 'The body is not valid JSON.'], body)
+  const large = JSON.stringify('x'.repeat(1_023))
+  t.strictSame(await put('application/json', large), [413, 'The body must have at most 1024 bytes.'])
+  t.strictSame(await put('nonsense', '{}'), [415, 'The headers or the body of the request are not valid.'])
+  t.equal(calls, 0)
 })

@@ -214,7 +214,7 @@ t.test('a defect gets 500 and is logged; an invalid request is not logged', asyn
   t.match(text, /^HTTP\/1\.1 413 /)
   t.equal(
     text.split('\r\n\r\n')[1],
-    '{"error":"invalid_request","error_description":"This endpoint takes no body."}',
+    '{"error":"invalid_request","error_description":"The body must have at most 1024 bytes."}',
   )
   t.equal(lines.length, 1)
 })
