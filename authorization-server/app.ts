@@ -4,10 +4,12 @@ import type { FastifyInstance } from 'fastify'
 import { ENDPOINTS } from '../oauth/endpoints.ts'
 import { openSecretFiles } from '../platform/config/secret-files.ts'
 import { type AuditLog, createAuditLog } from '../platform/logging/audit-log.ts'
+import { createLogLevelControl } from '../platform/logging/log-level.ts'
 import type { Logger } from '../platform/logging/logger.ts'
 import { gracefulClose } from '../platform/net/graceful-close.ts'
 import { isPublicAddress } from '../platform/net/public-address.ts'
 import { systemAddresses } from '../platform/net/resolve-name.ts'
+import { logLevelEndpoints } from '../platform/ops/log-level-endpoints.ts'
 import { metricsOf } from '../platform/ops/metrics-format.ts'
 import { startOpsServer } from '../platform/ops/ops-server.ts'
 import type { ShutdownMode } from '../platform/process/drain.ts'
@@ -199,12 +201,15 @@ export async function startAuthorizationServer(options: {
     })
     closing.push(() => socket.close())
 
+    const logLevel = createLogLevelControl({ configured: config.log.level, logger, audit })
+    closing.push(() => logLevel.close())
     const management = await startOpsServer({
       ...config.management,
       service: SERVICE,
       version: readPackageVersion(),
       metrics: () => metricsOf(metrics.registry),
       checks: () => [{ name: 'accepting', ok: !draining }, ...health.checks(), ...secretFiles.checks()],
+      endpoints: logLevelEndpoints(logLevel),
       logger,
     })
     closing.push(() => management.close())

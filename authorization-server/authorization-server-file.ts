@@ -11,6 +11,7 @@ import {
   SecretText,
   TimeoutText,
 } from '../platform/diagnostics/schema/value-schemas.ts'
+import { LOG_LEVELS } from '../platform/logging/log-level.ts'
 import { RedisConnectionSchema } from '../platform/redis/redis-connection.ts'
 import { TracingSchema } from '../platform/tracing/tracing-schema.ts'
 
@@ -484,7 +485,7 @@ export const AuthorizationServerFile = Type.Object(
     log: Type.Optional(
       Type.Object(
         {
-          level: Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+          level: Type.Enum([...LOG_LEVELS], {
             description: 'trace, debug, info, warn, error, fatal or silent',
           }),
         },

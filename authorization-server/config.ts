@@ -15,6 +15,7 @@ import {
 } from '../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../platform/diagnostics/display-path.ts'
 import { parseByteSize, parseDurationMs } from '../platform/diagnostics/schema/value-formats.ts'
+import type { LogLevel } from '../platform/logging/log-level.ts'
 import { findConnectionFaults } from '../platform/redis/check-connection.ts'
 import type { RedisConnection } from '../platform/redis/redis-connection.ts'
 import type { TracingConfig } from '../platform/tracing/tracing-schema.ts'
@@ -164,7 +165,7 @@ export type AuthorizationServerConfig = {
     readonly secondFactor?: { readonly acr: string; readonly required: boolean }
   }
   readonly integrations: readonly Integration[]
-  readonly log: { readonly level: string }
+  readonly log: { readonly level: LogLevel }
   /** Undefined: only the environment configures tracing. */
   readonly tracing?: TracingConfig | undefined
 }

@@ -1,4 +1,6 @@
 import { createAuditLog } from '../platform/logging/audit-log.ts'
+import { createLogLevelControl } from '../platform/logging/log-level.ts'
+import { logLevelEndpoints } from '../platform/ops/log-level-endpoints.ts'
 import { metricsOf } from '../platform/ops/metrics-format.ts'
 import { startOpsServer } from '../platform/ops/ops-server.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
@@ -32,6 +34,8 @@ export type Gateway = {
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, logger } = options
+  const audit = createAuditLog(logger)
+  const logLevel = createLogLevelControl({ configured: config.log.level, logger, audit })
   const versions = openSourceVersions({ dataDir: config.dataDir, logger })
   const read = async () => versions.attach(await readPolicySources(config))
   const policies = options.policies ?? (await read())
@@ -44,7 +48,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     onStates: versions.keep,
     meter: createReloadMeter(serving.registry),
     logger,
-    audit: createAuditLog(logger),
+    audit,
   })
   try {
     const ops = await startOpsServer({
@@ -53,10 +57,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       version: readPackageVersion(),
       metrics: () => metricsOf(serving.registry),
       checks: () => [...reloader.checks(), ...serving.checks()],
-      endpoints: policyEndpoints({
-        reload: reloader.reload,
-        describe: async () => describePolicies(serving.policies.active(), config),
-      }),
+      endpoints: [
+        ...policyEndpoints({
+          reload: reloader.reload,
+          describe: async () => describePolicies(serving.policies.active(), config),
+        }),
+        ...logLevelEndpoints(logLevel),
+      ],
       logger,
     })
     const stopReloading = startReloading(reloader.reload, { ...config, logger })
@@ -67,6 +74,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       reload: reloader.reload,
       async close(how) {
         stopReloading()
+        logLevel.close()
         await serving.close(how)
         await ops.close()
       },

@@ -306,7 +306,8 @@ function openRequestPath(
   const { metrics, redis, policies, tracing, logger, failures } = parts
   const newRequestId = createRequestIds(Date.now)
   const accessLog = createAccessLog({
-    write: logger.isLevelEnabled('info') ? writeLines(logger) : () => undefined,
+    write: writeLines(logger),
+    isEnabled: () => logger.isLevelEnabled('info'),
     service: 'gateway',
     subject: config.log.subject,
   })
@@ -353,7 +354,7 @@ function openRequestPath(
   const pipeline = createPipeline(pipelineOptions)
   const onUnparsed = (unparsed: UnparsedRequest): void => {
     unmatchedMeter.finished('', unparsed.status, 0)
-    accessLog.add(unparsedEntry(unparsed, Date.now()))
+    if (accessLog.isEnabled) accessLog.add(unparsedEntry(unparsed, Date.now()))
   }
   const serverOptions: ServerOptions = {
     headersLimitBytes: config.limits.headersBytes,

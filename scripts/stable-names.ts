@@ -81,7 +81,7 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
       ...services.flatMap(({ text }) =>
         matches(
           text,
-          /'(\/(?:\.well-known\/(?:scopegate\/)?[\w.-]+|livez|readyz|metrics|version|policies|reload|openapi\.json|auth\.md))'/g,
+          /'(\/(?:\.well-known\/(?:scopegate\/)?[\w.-]+|livez|readyz|metrics|version|policies|reload|log-level|openapi\.json|auth\.md))'/g,
         ),
       ),
     ],
@@ -301,6 +301,7 @@ const JSON_OUTPUT = [
   ['GET /policies', 'gateway/admin/describe-policies.ts', 'describePolicies'],
   ['POST /reload', 'gateway/admin/policy-endpoints.ts', 'reloadResponse'],
   ['POST /reload.diagnostics', 'gateway/admin/policy-endpoints.ts', 'toJson'],
+  ['GET /log-level', 'platform/logging/log-level.ts', 'ActiveLogLevel'],
   ['error body', 'oauth/error-body.ts', 'ErrorBody'],
   ['resource metadata', 'oauth/metadata.ts', 'ProtectedResourceMetadata'],
 ] as const

@@ -23,11 +23,12 @@ export function recordOutcome({ raw }: Pick<FastifyRequest, 'raw'>, outcome: Req
  * before other hooks, because a hook can end a request. The access log of the gateway has the same field names. The
  * line of the revocation stream follows at the end of the stream.
  */
-export function logRequests(app: FastifyInstance, logger: Pick<Logger, 'info'>): void {
+export function logRequests(app: FastifyInstance, logger: Pick<Logger, 'info' | 'isLevelEnabled'>): void {
   app.addHook('onRequest', (request, reply, done) => {
     const startedMs = performance.now()
     const { raw: response } = reply
     response.once('close', () => {
+      if (!logger.isLevelEnabled('info')) return
       const outcome = outcomes.get(request.raw)
       logger.info({
         event: 'access',

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
+import type { LogLevel } from '../../platform/logging/log-level.ts'
 import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
@@ -28,6 +29,11 @@ export type WorkerProcess = {
    * Returns the worker's policies, in the format of `GET /policies`; undefined if the worker does not reply in time.
    */
   describe(): Promise<string | undefined>
+  /**
+   * Resolves when the worker uses the level, or does not reply in time.
+   * @param level undefined: the configured level of the worker.
+   */
+  setLogLevel(level: LogLevel | undefined): Promise<unknown>
   send(message: SupervisorMessage): void
   kill(): void
 }
@@ -116,6 +122,9 @@ export function forkWorker(
     async describe() {
       const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'describe', requestId })
       return (await request<'described'>(toMessage, REPLY_TIMEOUT_MS))?.policies
+    },
+    setLogLevel(level) {
+      return request((requestId) => ({ kind: 'set_log_level', requestId, level }), REPLY_TIMEOUT_MS)
     },
     send(message) {
       if (forked.isConnected()) forked.send(message, () => undefined)

@@ -16,7 +16,7 @@ import type { SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 export async function runWorker(options: GatewayOptions): Promise<(reason: string) => void> {
   const initial = await awaitMessage('begin')
   const serving = await createGatewayRuntime({ ...options, ...initial })
-  const { config } = options
+  const { config, logger } = options
   let stopping = false
 
   async function stop(how: ShutdownOptions['how']): Promise<void> {
@@ -41,6 +41,10 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
     if (message.kind === 'describe') {
       const policies = describePolicies(serving.policies.active(), config)
       sendMessage({ kind: 'described', requestId: message.requestId, policies })
+    }
+    if (message.kind === 'set_log_level') {
+      logger.level = message.level ?? config.log.level
+      sendMessage({ kind: 'log_level_set', requestId: message.requestId })
     }
     if (message.kind !== 'request_state') return
     const state = { checks: serving.checks(), metrics: await metricsOf(serving.registry) }

@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Counter, Gauge, Registry } from 'prom-client'
 import { createAuditLog } from '../../platform/logging/audit-log.ts'
+import { createLogLevelControl } from '../../platform/logging/log-level.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
+import { logLevelEndpoints } from '../../platform/ops/log-level-endpoints.ts'
 import { type MetricsJson, metricsOf } from '../../platform/ops/metrics-format.ts'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import { startOpsServer } from '../../platform/ops/ops-server.ts'
@@ -39,6 +41,16 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   const port = await choosePort(config.listen)
   // Upstreams can fetch the public keys from any worker, so all workers share one signing key.
   const assertionKey = config.assertion.keyFile === undefined ? generatePrivateKey() : undefined
+  const audit = createAuditLog(logger)
+  const logLevel = createLogLevelControl({
+    configured: config.log.level,
+    logger,
+    audit,
+    async toWorkers(level) {
+      const ready = [...pool.running].filter(({ policies }) => policies !== undefined)
+      await Promise.all(ready.map((worker) => worker.setLogLevel(level)))
+    },
+  })
   const own = createOwnMetrics(logger, () => pool.serving.length)
   const versions = openSourceVersions({ dataDir: config.dataDir, logger })
   const sources = await versions.attach(await readPolicySources(config))
@@ -57,6 +69,8 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
       )
       worker.ready.then(() => {
         if (reason !== 'roll') policies?.workerStarted(worker)
+        const { level, configuredLevel } = logLevel.active
+        if (level !== configuredLevel) void worker.setLogLevel(level)
       })
       return worker
     },
@@ -109,7 +123,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     serving: () => pool.serving,
     meter: createReloadMeter(own.registry),
     logger,
-    audit: createAuditLog(logger),
+    audit,
   })
   policies = opened
   try {
@@ -119,7 +133,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
       version: readPackageVersion(),
       metrics,
       checks: async () => [...opened.checks(), ...(await checks())],
-      endpoints: policyEndpoints(opened),
+      endpoints: [...policyEndpoints(opened), ...logLevelEndpoints(logLevel)],
       logger,
     })
     logger.info(
@@ -137,6 +151,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
       async close({ how } = { how: 'graceful' }) {
         draining = true
         opened.close()
+        logLevel.close()
         await pool.stop(how)
         await ops.close()
       },

@@ -1,3 +1,4 @@
+import type { LogLevel } from '../../platform/logging/log-level.ts'
 import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { SourceState } from '../../policy-engine/load/load-policy-sources.ts'
@@ -29,6 +30,8 @@ export type SupervisorMessage =
   | ({ readonly kind: 'begin' } & WorkerInit)
   | { readonly kind: 'apply'; readonly requestId: number; readonly sources: PolicySources }
   | { readonly kind: 'describe'; readonly requestId: number }
+  /** Undefined: the configured level of the worker. */
+  | { readonly kind: 'set_log_level'; readonly requestId: number; readonly level: LogLevel | undefined }
   | { readonly kind: 'request_state'; readonly requestId: number }
   | { readonly kind: 'stop'; readonly how: ShutdownOptions['how'] }
   /**
@@ -42,6 +45,7 @@ export type WorkerMessage =
   | { readonly kind: 'applied'; readonly requestId: number; readonly outcome: ApplyOutcome }
   /** The worker's policies, in the format of `GET /policies`. */
   | { readonly kind: 'described'; readonly requestId: number; readonly policies: string }
+  | { readonly kind: 'log_level_set'; readonly requestId: number }
   /**
    * Requests a successor, because of a defect or a signal. The worker serves requests until a successor replaces the
    * worker.

@@ -9,6 +9,7 @@ import {
   FilePath,
   HttpOrigin,
 } from '../../platform/diagnostics/schema/value-schemas.ts'
+import { LOG_LEVELS } from '../../platform/logging/log-level.ts'
 import { RedisConnectionSchema } from '../../platform/redis/redis-connection.ts'
 import { TracingSchema } from '../../platform/tracing/tracing-schema.ts'
 import { IssuerSchema } from './issuer-schema.ts'
@@ -291,7 +292,7 @@ export const GatewayFile = Type.Object(
       Type.Object(
         {
           level: Type.Optional(
-            Type.Enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+            Type.Enum([...LOG_LEVELS], {
               description: 'trace, debug, info, warn, error, fatal or silent',
             }),
           ),

@@ -47,6 +47,8 @@ export type AccessEntry = {
 export type AccessLogOptions = {
   /** Writes complete lines. Each line ends with a line break. */
   readonly write: (lines: string) => void
+  /** Whether the log level includes access lines. The level can change. */
+  readonly isEnabled: () => boolean
   readonly service: string
   /**
    * `plain` logs the subject. `hashed` logs a hash of the subject: a reader can only see which lines have the same
@@ -57,6 +59,8 @@ export type AccessLogOptions = {
 
 /** Buffers entries of completed requests and writes the entries shortly afterwards. */
 export type AccessLog = {
+  /** False: the log level does not include access lines, so callers need not create entries. */
+  readonly isEnabled: boolean
   add(entry: AccessEntry): void
   flush(): void
 }
@@ -105,6 +109,9 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
   }
 
   return {
+    get isEnabled() {
+      return options.isEnabled()
+    },
     add(entry) {
       held += `{"level":"info","time":"${isoTime(entry.timeMs)}","service":${service},"event":"access","request_id":"${
         entry.requestId

@@ -36,7 +36,7 @@ export function createRequestTracker(
     const { response } = context
     const status = response.headersSent ? response.statusCode : CLIENT_CLOSED_STATUS
     count(context, status)
-    accessLog.add(accessEntry(context, status, tickMs()))
+    if (accessLog.isEnabled) accessLog.add(accessEntry(context, status, tickMs()))
   }
 
   return {
@@ -57,7 +57,7 @@ export function createRequestTracker(
     becameSession: (context) => count(context, 101),
     sessionEnded(context, end) {
       context.session = end
-      accessLog.add(accessEntry(context, 101, tickMs()))
+      if (accessLog.isEnabled) accessLog.add(accessEntry(context, 101, tickMs()))
     },
   }
 }

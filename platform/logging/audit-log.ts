@@ -5,6 +5,8 @@ export type AuditLog = (action: string, fields: Readonly<Record<string, unknown>
 
 /** Creates an audit log that writes to the destination of the logger. */
 export function createAuditLog(logger: Logger): AuditLog {
-  const always = logger.child({}, { level: 'info' })
+  const always = logger.child({})
+  // The option `level` of child() has no effect if the logger has this level, so later changes would affect audit lines.
+  always.level = 'info'
   return (action, fields) => always.info({ event: 'audit', action, ...fields }, action.replaceAll('_', ' '))
 }

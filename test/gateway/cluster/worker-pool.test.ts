@@ -47,6 +47,7 @@ function aPool(workers: number) {
         policies: undefined,
         apply: async () => undefined,
         describe: async () => undefined,
+        setLogLevel: async () => undefined,
         messages,
         send(message) {
           messages.push(message)

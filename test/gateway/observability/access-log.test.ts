@@ -13,7 +13,12 @@ const FLUSH_AT = 64 * 1024
 /** Creates an access log and an entry with a known line. */
 function anAccessLog() {
   const writes: string[] = []
-  const log = createAccessLog({ write: (lines) => writes.push(lines), service: 'gateway', subject: 'hashed' })
+  const log = createAccessLog({
+    write: (lines) => writes.push(lines),
+    isEnabled: () => true,
+    service: 'gateway',
+    subject: 'hashed',
+  })
   const entry = unparsedEntry(
     { requestId: 'request-1', status: 400, rejected: 'request_malformed', peer: '127.0.0.1' },
     1_800_000_000_000,
@@ -86,7 +91,12 @@ const WHOLE: AccessEntry = {
 
 function lineOf(entry: AccessEntry, subject: 'plain' | 'hashed' = 'plain'): string {
   const writes: string[] = []
-  const log = createAccessLog({ write: (lines) => writes.push(lines), service: 'gate"way', subject })
+  const log = createAccessLog({
+    write: (lines) => writes.push(lines),
+    isEnabled: () => true,
+    service: 'gate"way',
+    subject,
+  })
   log.add(entry)
   log.flush()
   return writes.join('')
