@@ -22,12 +22,17 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const BUSY = join(ROOT, '.set-up.lock')
 const BUSY_FOR_MS = 600_000 // npm ci takes about a minute; an older lock file is stale
 
-/** Programs that the tests run, and their Debian packages. */
+/** Programs and files that the tests use, and their Debian packages. */
 const SYSTEM_PARTS = [
   { commands: ['redis-server'], debianPackage: 'redis-server' },
   { commands: ['chromium', 'chromium-browser', 'google-chrome'], debianPackage: 'chromium' },
   { commands: ['postgres'], folders: postgresFolders(), debianPackage: 'postgresql' },
   { commands: ['buildah'], debianPackage: 'buildah' },
+  { commands: ['nginx'], debianPackage: 'nginx-light' },
+  { commands: ['haproxy'], debianPackage: 'haproxy' },
+  { commands: ['caddy'], debianPackage: 'caddy' },
+  { commands: ['apache2'], debianPackage: 'apache2-bin' },
+  { files: ['/usr/share/lua/5.3/socket/http.lua'], debianPackage: 'lua-socket' },
 ]
 
 /** While this file exists, the package `postgresql` creates no database. The tests create their own databases. */
@@ -125,7 +130,8 @@ function installDependencies() {
 
 function installSystemParts() {
   const missing = SYSTEM_PARTS.filter(
-    ({ commands, folders }) => !commands.some((command) => isOnPath(command, folders)),
+    ({ commands = [], files = [], folders }) =>
+      !commands.some((command) => isOnPath(command, folders)) && !files.some((file) => existsSync(file)),
   )
   if (missing.length === 0) return
   const packages = missing.map((part) => part.debianPackage)

@@ -1,46 +1,21 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
-import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
-import { BASE_URL, POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { type DecisionProtocol, startDecisionEndpoint } from '../fixtures/a-decision-endpoint.ts'
+import { BASE_URL } from '../fixtures/a-gateway.ts'
 import { aProof, aProofKey } from '../fixtures/dpop-proof.ts'
-import { PATH_SPELLINGS } from '../fixtures/path-spellings.ts'
-import type { RecordingUpstream } from '../fixtures/recording-upstream.ts'
 import { type Message, send } from '../fixtures/send.ts'
 import { sendBytes } from '../fixtures/send-bytes.ts'
 import { until } from '../fixtures/until.ts'
 
-const RICHER = `${POLICY}  - { name: recent, match: { methods: [GET], path: /api/recent }, anonymous: challenge, scopes: { all: [courses:read] }, authentication: { maxAge: 5m } }
-  - { name: moved, match: { methods: [GET], path: /api/moved }, rewrite: { path: /elsewhere } }
-  - { name: edited, match: { methods: [GET], path: /api/edited }, headers: { request: { remove: [x-debug] } } }
-  - { name: socket, match: { methods: [GET], path: /api/socket }, websocket: true }
-  - { name: limited, match: { methods: [GET], path: /api/limited }, rateLimit: { requests: 1, per: 1h, by: ip } }
-`
-type Protocol = NonNullable<GatewayConfig['decisions']>['protocol']
-
-async function start(t: Test, protocol: Protocol, trustedProxies = ['127.0.0.1']) {
-  const gateway = await startGatewayUnderTest(t, {
-    policy: RICHER,
-    change: (config) => ({
-      ...config,
-      trustedProxies,
-      decisions: { listen: { host: '127.0.0.1', port: 0 }, protocol },
-    }),
-  })
-  gateway.issuer.store('good', { sub: 'user-1', client_id: 'client-1', scope: 'courses:read' })
-  gateway.issuer.store('narrow', { sub: 'user-1', client_id: 'client-1', scope: 'posts:read' })
-  gateway.issuer.store('old', { scope: 'courses:read', auth_time: 1_000 })
-  const url = String(gateway.log().find(({ event }) => event === 'serving_decisions')?.['url'])
+async function start(t: Test, protocol: DecisionProtocol, trustedProxies = ['127.0.0.1']) {
+  const endpoint = await startDecisionEndpoint(t, protocol, { trustedProxies })
+  const url = endpoint.decisions
   const [methodName, targetName] =
     protocol === 'auth-request'
       ? ['x-original-method', 'x-original-uri']
       : ['x-forwarded-method', 'x-forwarded-uri']
   const ask = (method: string, target: string, message: Message = {}) =>
     send(url, { ...message, headers: { [methodName]: method, [targetName]: target, ...message.headers } })
-  return { ...gateway, url, ask }
+  return { ...endpoint, url, ask }
 }
 
 t.test('an allowed request gets 200 with the identity headers, and nothing is forwarded', async (t) => {
@@ -158,113 +133,3 @@ t.test('a rate limit counts decisions', async (t) => {
   t.equal(second.headers.get('x-scopegate-status'), '429')
   t.ok(second.headers.get('retry-after'))
 })
-
-t.test('nginx forwards allowed requests only, and returns each denial unchanged', async (t) => {
-  const { url, gateway, upstream, issuer } = await start(t, 'auth-request')
-  const key = aProofKey()
-  issuer.store('bound', { scope: 'courses:read', cnf: { jkt: key.thumbprint } })
-  const nginxUrl = await startNginx(t, { decisions: url, gateway: gateway.url, upstream: upstream.url })
-
-  const allowed = await send(`${nginxUrl}/api/courses?a=1`, {
-    token: 'good',
-    headers: { 'x-auth-subject': 'root' },
-  })
-  t.equal(allowed.status, 200)
-  t.same(upstream.seen('x-auth-subject'), ['user-1'])
-  t.same(upstream.seen('authorization'), [])
-  t.equal(
-    (await send(`${nginxUrl}/pub/x`, { method: 'POST', body: 'text', headers: { 'x-auth-subject': 'root' } }))
-      .status,
-    200,
-  )
-  t.same(upstream.seen('x-auth-subject'), [], 'an anonymous request has no identity header')
-  const proof = aProof({ key, url: `${BASE_URL}/api/courses`, token: 'bound' })
-  const bound = { headers: { authorization: 'DPoP bound', dpop: proof } }
-  t.equal((await send(`${nginxUrl}/api/courses`, bound)).status, 200)
-  t.equal((await send(`${nginxUrl}/api/courses`, bound)).status, 401, 'a repeated proof')
-
-  for (const [method, path, token] of [
-    ['GET', '/api/challenged', undefined],
-    ['GET', '/api/courses', 'narrow'],
-    ['GET', '/api/courses', 'unknown'],
-    ['GET', '/api/recent', 'old'],
-    ['GET', '/nothing', undefined],
-    ['PUT', '/api/courses', undefined],
-  ] as const) {
-    const direct = await send(`${gateway.url}${path}`, { method, token })
-    const denied = await send(`${nginxUrl}${path}`, { method, token })
-    t.equal(denied.status, direct.status, path)
-    for (const name of ['www-authenticate', 'allow', 'content-type'])
-      t.equal(denied.headers.get(name), direct.headers.get(name), `${path} ${name}`)
-    t.same({ ...denied.json, request_id: '' }, { ...direct.json, request_id: '' }, path)
-  }
-  t.same(await spellings(url, upstream), [], 'the decision endpoint forwards nothing')
-  const forwarded = new Set(await spellings(gateway.url, upstream))
-  const reached = await spellings(nginxUrl, upstream)
-  t.ok(reached.length > 0)
-  t.same(
-    reached.filter((target) => !forwarded.has(target)),
-    [],
-    'nginx forwards no spelling that the proxy rejects',
-  )
-})
-
-/**
- * Sends each spelling of a protected path without a token. Returns the targets that reached the upstream, with
- * percent-encoding in upper case.
- */
-async function spellings(url: string, upstream: RecordingUpstream): Promise<readonly string[]> {
-  const before = upstream.requests.length
-  for (const [, spell] of PATH_SPELLINGS)
-    await sendBytes(
-      url,
-      `GET ${spell('/api/denied')} HTTP/1.1\r\nhost: api.test\r\nconnection: close\r\n\r\n`,
-    )
-  return upstream.requests
-    .slice(before)
-    .map(({ target }) => target.replace(/%../g, (hex) => hex.toUpperCase()))
-}
-
-async function startNginx(t: Test, to: { decisions: string; gateway: string; upstream: string }) {
-  const port = await freePort()
-  const authority = (url: string) => new URL(url).host
-  const example = readFileSync(
-    resolve(import.meta.dirname, '../../examples/decision-mode/nginx/nginx.conf'),
-    'utf8',
-  )
-  const dir = t.testdir({})
-  const temp = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (one) => `${one}_temp_path ${dir}/${one};`,
-  )
-  const config = example
-    .replace('127.0.0.1:8080', `127.0.0.1:${port}`)
-    .replaceAll('127.0.0.1:4010', authority(to.decisions))
-    .replaceAll('127.0.0.1:4000', authority(to.gateway))
-    .replaceAll('127.0.0.1:5000', authority(to.upstream))
-    .replace('http {', `http { access_log off; ${temp.join(' ')}`)
-  const file = join(
-    t.testdir({
-      'nginx.conf': `pid ${dir}/nginx.pid;\nerror_log stderr;\ndaemon off;\nmaster_process off;\n${config}`,
-    }),
-    'nginx.conf',
-  )
-  const nginx = spawn('nginx', ['-c', file, '-p', dir], { stdio: 'ignore' })
-  t.teardown(async () => {
-    nginx.kill()
-    if (nginx.exitCode === null && nginx.signalCode === null) await once(nginx, 'exit')
-  })
-  const url = `http://127.0.0.1:${port}`
-  await until(
-    'nginx listens',
-    async () => (await send(`${url}/pub/ready`).catch(() => undefined))?.status === 200,
-  )
-  return url
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return typeof address === 'object' && address !== null ? address.port : 0
-}

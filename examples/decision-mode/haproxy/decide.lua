@@ -1,0 +1,44 @@
+-- Asks Scopegate for a decision on a request. Replace the address with decisions.listen of Scopegate.
+local DECISIONS = 'http://127.0.0.1:4010/'
+
+-- Headers of the connection or of the body. The other headers of the client are part of the decision.
+local OMITTED = {
+  ['connection'] = true, ['content-length'] = true, ['expect'] = true, ['host'] = true, ['keep-alive'] = true,
+  ['te'] = true, ['trailer'] = true, ['transfer-encoding'] = true, ['upgrade'] = true,
+}
+
+-- Calls `use` with each name and value. HAProxy numbers the values of a header from 0.
+local function each_header(headers, use)
+  for name, values in pairs(headers) do
+    if not OMITTED[name] then
+      for at = 0, #values do use(name, values[at]) end
+    end
+  end
+end
+
+core.register_action('decide', { 'http-req' }, function(txn)
+  local headers = {}
+  each_header(txn.http:req_get_headers(), function(name, value)
+    headers[name] = headers[name] or {}
+    table.insert(headers[name], value)
+  end)
+  headers['x-forwarded-method'] = { txn.sf:method() }
+  headers['x-forwarded-uri'] = { txn.sf:pathq() }
+  headers['x-forwarded-for'] = { txn.sf:src() }
+  local decision = core.httpclient():get({ url = DECISIONS, headers = headers, timeout = 5000 })
+
+  if decision.status == 200 then
+    each_header(decision.headers, function(name, value)
+      if name:sub(1, 7) == 'x-auth-' then txn.http:req_set_header(name, value) end
+    end)
+    return
+  end
+  -- Every other status is a denial. Without a response of Scopegate, HAProxy returns 503.
+  local reply = txn:reply({ status = 503 })
+  if decision.status >= 400 then
+    reply:set_status(decision.status)
+    reply:set_body(decision.body or '')
+    each_header(decision.headers, function(name, value) reply:add_header(name, value) end)
+  end
+  txn:done(reply)
+end, 0)

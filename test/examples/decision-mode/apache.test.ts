@@ -1,0 +1,14 @@
+import { testIngress } from './ingress.ts'
+
+const MODULES = ['mpm_event', 'authz_core', 'lua', 'proxy', 'proxy_http']
+
+testIngress({
+  name: 'Apache',
+  protocol: 'forward-auth',
+  hasHeaderPatterns: true,
+  adapt: (text, dir) =>
+    text.includes('ServerName')
+      ? `ServerRoot ${dir}/example\nPidFile ${dir}/pid\nErrorLog ${dir}/error.log\n${MODULES.map((one) => `LoadModule ${one}_module /usr/lib/apache2/modules/mod_${one}.so\n`).join('')}User www-data\nGroup www-data\n${text}`
+      : text,
+  command: (dir) => ['apache2', '-X', '-f', `${dir}/example/httpd.conf`],
+})
