@@ -30,7 +30,9 @@ import type { DocumentNetwork } from './client-documents/fetch-client-document.t
 import type { AuthorizationServerConfig } from './config.ts'
 import { createRememberedConsents } from './consent/remembered-consents.ts'
 import { errorPage } from './endpoints/error-page.ts'
+import { createAddressLimit } from './endpoints/rate-limits.ts'
 import { openRevocationStream } from './endpoints/revocation-stream.ts'
+import type { CanaryClient } from './engine/canary-grant.ts'
 import { createEngine } from './engine/engine.ts'
 import type { EngineEvent } from './engine/engine-events.ts'
 import { type BuiltEngine, createReplaceableEngine } from './engine/replaceable-engine.ts'
@@ -61,6 +63,8 @@ import type { Store } from './store/store.ts'
 const SERVICE = 'authorization-server'
 const INTERACTION_SECONDS = 1_800 // half an hour, because the person may have to find a password
 const SWEEP_EVERY_MS = 60_000
+/** Maximum rate of tokens for the canary in this process. The canary requests one token for each run. */
+const CANARY_RATE = { perAddress: 60, windowMs: 60_000 }
 const DOCUMENT_NETWORK: DocumentNetwork = {
   resolve: systemAddresses,
   isPermitted: isPublicAddress,
@@ -157,8 +161,11 @@ export async function startAuthorizationServer(options: {
       observeDocuments({ logger, metrics }),
       options.documentNetwork,
     )
+    const canaryLimit = createAddressLimit(CANARY_RATE, Date.now)
+    const takeCanaryToken = () => canaryLimit.take(config.canary?.clientId ?? '')
     const engine = createReplaceableEngine({
-      build: () => buildEngine({ config, look, secrets, store, accounts, clientDocuments, onEvent }),
+      build: () =>
+        buildEngine({ config, look, secrets, store, accounts, clientDocuments, takeCanaryToken, onEvent }),
       nowSeconds,
     })
     secrets.onChange((changed) => {
@@ -191,6 +198,9 @@ export async function startAuthorizationServer(options: {
         secondFactors,
         configured: [
           { clientId: config.gatewayClient.id, clientName: 'gateway' },
+          ...(config.canary === undefined
+            ? []
+            : [{ clientId: config.canary.clientId, clientName: 'canary' }]),
           ...config.integrations.map(({ clientId, clientName }) => ({ clientId, clientName })),
         ],
         localSignIn: config.signIn.local,
@@ -272,6 +282,7 @@ type Parts = {
   readonly secrets: LiveSecrets
   readonly accounts: Accounts
   readonly clientDocuments: ClientDocuments | undefined
+  readonly takeCanaryToken: CanaryClient['takeToken']
   readonly onEvent: (event: EngineEvent) => void
 }
 
@@ -311,6 +322,11 @@ function buildEngine(parts: Parts & { readonly store: Store }): BuiltEngine {
       ...client,
       clientSecret: clientSecrets?.[0],
     })),
+    canary: config.canary && {
+      ...config.canary,
+      clientSecret: secrets.canarySecrets[0] ?? '',
+      takeToken: parts.takeCanaryToken,
+    },
     clientDocuments: parts.clientDocuments,
     verifyClientSecret: parts.secrets.verifyClientSecret,
     unusedClientSeconds: config.registration.unusedClientSeconds,

@@ -53,6 +53,29 @@ const RegisteredIntegration = Type.Object(
   { description: 'a registered integration' },
 )
 
+const Canary = Type.Object(
+  {
+    clientId: Type.Optional(
+      Type.String({ description: 'client_id of the canary; default: canary', minLength: 1, maxLength: 100 }),
+    ),
+    clientSecretFile: FilePath('file with the accepted secrets of the canary, one per line, newest first'),
+    scopes: Type.Array(
+      Type.String({ description: 'a scope that only reads', minLength: 1, maxLength: 256 }),
+      {
+        description: 'scopes of each token; no other scope is possible',
+        minItems: 1,
+        maxItems: 50,
+        uniqueItems: true,
+      },
+    ),
+    resource: Type.Optional(ResourcePath('a path of protectedResources, or / (default)')),
+  },
+  {
+    description:
+      'the client of the command scopegate canary; without this key, no client can use client credentials',
+  },
+)
+
 const Lifetimes = Type.Object(
   {
     code: Type.Optional(DurationText('lifetime of authorization codes')),
@@ -482,6 +505,7 @@ export const AuthorizationServerFile = Type.Object(
     integrations: Type.Optional(
       Type.Array(RegisteredIntegration, { description: 'clients that the operator configures' }),
     ),
+    canary: Type.Optional(Canary),
     log: Type.Optional(
       Type.Object(
         {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Static } from 'typebox'
-import { parseScope, type ScopeCatalogue } from '../oauth/scope.ts'
+import { impliedBy, parseScope, type ScopeCatalogue } from '../oauth/scope.ts'
 import { DRAIN_DEFAULTS, type DrainConfig } from '../platform/config/drain-schema.ts'
 import type { ManagementAddress } from '../platform/config/listen-address.ts'
 import { readConfig } from '../platform/config/read-config.ts'
@@ -38,6 +38,16 @@ export type Integration = {
   readonly clientSecretFile: string | undefined
   /** True: a client of the operator, whose authorizations need no consent. Default: false. */
   readonly trusted?: boolean
+}
+
+/** The client of `scopegate canary`, which gets tokens with client credentials. */
+export type CanaryConfig = {
+  readonly clientId: string
+  readonly clientSecretFile: string
+  /** Scopes of each token. */
+  readonly scopes: readonly string[]
+  /** URL of the resource of each token. */
+  readonly resource: string
 }
 
 /** An OpenID provider through which people sign in. */
@@ -165,6 +175,8 @@ export type AuthorizationServerConfig = {
     readonly secondFactor?: { readonly acr: string; readonly required: boolean }
   }
   readonly integrations: readonly Integration[]
+  /** Undefined: no client can use client credentials. */
+  readonly canary?: CanaryConfig | undefined
   readonly log: { readonly level: LogLevel }
   /** Undefined: only the environment configures tracing. */
   readonly tracing?: TracingConfig | undefined
@@ -183,6 +195,7 @@ const DEFAULTS = {
     pending: { perAddress: 200, total: 10_000 },
   },
   rememberConsent: '0s',
+  canaryClientId: 'canary',
   secondFactorAcr: 'https://refeds.org/profile/mfa',
   providerScopes: ['openid', 'profile', 'email'],
   postgresPool: { max: 10, connectTimeout: '2s', statementTimeout: '2s' },
@@ -244,7 +257,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
       algorithm: file.accessTokens?.algorithm ?? DEFAULTS.accessTokens.algorithm,
       resources: new Map(
         (file.accessTokens?.resources ?? []).map(({ path, format }) => [
-          path === '/' ? file.issuer : file.issuer + path,
+          resourceAt(path, file.issuer),
           format,
         ]),
       ),
@@ -294,9 +307,23 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
       clientSecretFile: integration.clientSecretFile,
       trusted: integration.trusted ?? false,
     })),
+    canary: file.canary === undefined ? undefined : toCanary(file.canary, file.issuer),
     log: { level: file.log?.level ?? DEFAULTS.logLevel },
     tracing: file.tracing,
   })
+}
+
+function toCanary(section: NonNullable<File['canary']>, issuer: string): CanaryConfig {
+  return {
+    clientId: section.clientId ?? DEFAULTS.canaryClientId,
+    clientSecretFile: section.clientSecretFile,
+    scopes: section.scopes,
+    resource: resourceAt(section.resource ?? '/', issuer),
+  }
+}
+
+function resourceAt(path: string, issuer: string): string {
+  return path === '/' ? issuer : issuer + path
 }
 
 function toSecondFactor(
@@ -440,13 +467,45 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
   if (redis !== undefined)
     for (const { message, hint } of findConnectionFaults(redis, 'redis')) report(message, hint)
   for (const { message, hint } of findSignInFaults(config.signIn)) report(message, hint)
+  for (const { message, hint } of findCanaryFaults(config)) report(message, hint)
   const ids = [
     ACCOUNT_CLIENT_ID,
     config.gatewayClient.id,
+    ...(config.canary === undefined ? [] : [config.canary.clientId]),
     ...config.integrations.map((integration) => integration.clientId),
   ]
   for (const id of repeated(ids)) report(`two clients have the id ${id}`, 'give each client its own id')
   return found
+}
+
+/** Finds a resource that does not exist, and scopes that give more access than a read. */
+function findCanaryFaults({
+  canary,
+  catalogue,
+  issuer,
+  resources,
+}: AuthorizationServerConfig): readonly { readonly message: string; readonly hint: string }[] {
+  if (canary === undefined) return []
+  const onlyReads = (scope: string): boolean =>
+    [scope, ...impliedBy(scope, catalogue)].every((name) => catalogue.get(name)?.sensitivity === 'read')
+  return [
+    ...(resources.includes(canary.resource)
+      ? []
+      : [
+          {
+            message: `canary.resource: ${canary.resource.slice(issuer.length)} is not a resource of this server`,
+            hint: 'add the path to protectedResources, or remove canary.resource',
+          },
+        ]),
+    ...canary.scopes
+      .filter((scope) => !onlyReads(scope))
+      .map((scope) => ({
+        message: catalogue.has(scope)
+          ? `canary.scopes: scope "${scope}" gives more access than a read`
+          : `canary.scopes: scope "${scope}" is not in the catalogue`,
+        hint: 'name scopes of the scope catalogue with sensitivity read, which imply only such scopes',
+      })),
+  ]
 }
 
 /** Finds settings of `signIn` that cannot work, or that would let any account of a public provider sign in. */

@@ -77,6 +77,8 @@ type EventDetails =
       readonly accountId: string | undefined
       readonly scope: string | undefined
       readonly grant: string | undefined
+      /** True: a token of the canary, which has a new grant without a consent. */
+      readonly isCanary?: boolean
     }
   /** A repeated refresh request got the response of the first request. */
   | {

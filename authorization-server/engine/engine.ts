@@ -6,6 +6,7 @@ import { standardClaims } from '../accounts/accounts.ts'
 import type { RememberedConsents } from '../consent/remembered-consents.ts'
 import { type Store, StoreError } from '../store/store.ts'
 import { type BrowserSessions, browserSessions } from './browser-session.ts'
+import { CANARY_TOKEN_SECONDS, registerCanaryGrant } from './canary-grant.ts'
 import { matchesClientSecret } from './client-secret.ts'
 import { findClient, readsCurrentDocument, rejectDocument } from './document-clients.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
@@ -21,6 +22,7 @@ import { acceptNonces } from './proof-nonces.ts'
 import { type ProviderAdapterOptions, providerAdapter } from './provider-adapter.ts'
 import {
   ACCOUNT_CLIENT,
+  describeResource,
   type ProviderConfigurationOptions,
   providerConfiguration,
 } from './provider-configuration.ts'
@@ -196,6 +198,11 @@ export function createEngine(options: EngineOptions): Engine {
       },
     }),
   )
+  if (options.canary !== undefined)
+    registerCanaryGrant(provider, options.canary, {
+      resourceServer: describeResource(options.canary.resource, options),
+      expiresIn: Math.min(CANARY_TOKEN_SECONDS, options.lifetimes.accessTokenSeconds),
+    })
   acceptNonces(provider, options.nonceSecrets)
   protectEndedSessions(provider, options.store)
   provider.proxy = true // safe: the engine gets only the forwarded headers that providerRequest() writes

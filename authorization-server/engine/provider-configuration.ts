@@ -6,6 +6,7 @@ import {
   type FindAccount,
   type JWKS,
   type KoaContextWithOIDC,
+  type ResourceServer,
 } from 'oidc-provider'
 import { DPOP_ALGORITHMS } from '../../oauth/dpop/algorithms.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
@@ -15,6 +16,7 @@ import { ACCOUNT_CLIENT_ID, type AuthorizationServerConfig } from '../config.ts'
 import type { CookieKeys } from '../keys/cookie-keys.ts'
 import type { LookLinks } from '../pages/look.ts'
 import { LOCALES } from '../pages/messages/message.ts'
+import { CANARY_TOKEN_SECONDS, type CanaryClient, canaryMetadata } from './canary-grant.ts'
 import { hashClientSecret } from './client-secret.ts'
 import { authorizationSteps, type ConsentStepOptions } from './consent-step.ts'
 import { documentFeature, documentFetch, findClient } from './document-clients.ts'
@@ -51,6 +53,8 @@ export type ProviderConfigurationOptions = Omit<ConsentStepOptions & SignInStepO
   readonly gatewayClientId: string
   readonly gatewayClientSecret: string
   readonly integrations: readonly StaticClient[]
+  /** Undefined: no client can use client credentials. */
+  readonly canary?: CanaryClient | undefined
   /** Undefined: the server accepts no client documents. */
   readonly clientDocuments?: ClientDocuments | undefined
   readonly findAccount: FindAccount
@@ -64,13 +68,17 @@ export type ProviderConfigurationOptions = Omit<ConsentStepOptions & SignInStepO
 }
 
 export function providerConfiguration(options: ProviderConfigurationOptions): Configuration {
-  const { issuer, catalogue, lifetimes, links = {} } = options
+  const { issuer, catalogue, canary, lifetimes, links = {} } = options
   const scopes = [...catalogue.keys()]
-  const algorithm = signingAlgorithm(options.accessTokens, options.signingKeys)
   return {
     adapter: options.adapter,
     jwks: options.signingKeys,
-    clients: [gatewayClient(options), accountClient(options), ...options.integrations.map(integrationClient)],
+    clients: [
+      gatewayClient(options),
+      accountClient(options),
+      ...(canary === undefined ? [] : [canaryMetadata(canary)]),
+      ...options.integrations.map(integrationClient),
+    ],
     clientAuthMethods: ['none', 'client_secret_post'],
     clientDefaults: {
       application_type: 'native',
@@ -136,8 +144,10 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
       AccessToken: (ctx) => accessTokenTtl(ctx.oidc.entities.Grant?.exp, options),
       IdToken: lifetimes.accessTokenSeconds,
       RefreshToken: (_ctx, token) => refreshTokenTtl(token.iiat, options),
-      Grant: (_ctx, grant) =>
-        grant.clientId === ACCOUNT_CLIENT.id ? lifetimes.codeSeconds : lifetimes.refreshTokenMaxSeconds,
+      Grant: (_ctx, { clientId }) => {
+        if (clientId === ACCOUNT_CLIENT.id) return lifetimes.codeSeconds
+        return clientId === canary?.clientId ? CANARY_TOKEN_SECONDS : lifetimes.refreshTokenMaxSeconds
+      },
       Session: lifetimes.sessionSeconds,
       Interaction: lifetimes.interactionSeconds,
     },
@@ -180,15 +190,27 @@ export function providerConfiguration(options: ProviderConfigurationOptions): Co
         useGrantedResource: () => true,
         getResourceServerInfo: (ctx, resource) => {
           checkTarget(ctx.oidc.params?.['resource'], resource, options.resources)
-          return {
-            scope: scopes.join(' '),
-            audience: resource,
-            accessTokenFormat: formatOf(resource, options.accessTokens),
-            jwt: { sign: { alg: algorithm } },
-          }
+          return describeResource(resource, options)
         },
       },
     },
+  }
+}
+
+/** Returns the scopes and the token format of a resource. */
+export function describeResource(
+  resource: string,
+  {
+    accessTokens,
+    catalogue,
+    signingKeys,
+  }: Pick<ProviderConfigurationOptions, 'accessTokens' | 'catalogue' | 'signingKeys'>,
+): ResourceServer {
+  return {
+    scope: [...catalogue.keys()].join(' '),
+    audience: resource,
+    accessTokenFormat: formatOf(resource, accessTokens),
+    jwt: { sign: { alg: signingAlgorithm(accessTokens, signingKeys) } },
   }
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { hashId } from '../store/artifact-record.ts'
+import { CANARY_GRANT_TYPE } from './canary-grant.ts'
 import type { EngineEvent, RequestOrigin } from './engine-events.ts'
 
 const REJECTIONS = {
@@ -88,12 +89,14 @@ export function reportProviderEvents(
 
 function tokenEvent(ctx: KoaContextWithOIDC, origin: RequestOrigin | undefined): EngineEvent {
   const token = ctx.oidc.entities.AccessToken
+  const grantType = ctx.oidc.params?.['grant_type']
   return {
-    kind: ctx.oidc.params?.['grant_type'] === 'refresh_token' ? 'token_refreshed' : 'token_issued',
+    kind: grantType === 'refresh_token' ? 'token_refreshed' : 'token_issued',
     clientId: ctx.oidc.client?.clientId ?? '',
     accountId: token?.accountId,
     scope: token?.scope,
     grant: token?.grantId === undefined ? undefined : hashId(token.grantId),
+    ...(grantType === CANARY_GRANT_TYPE ? { isCanary: true } : {}),
     origin,
   }
 }

@@ -3,7 +3,13 @@ import type { SecretFiles } from '../../platform/config/secret-files.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import { hashClientSecret, matchesAnySecret } from '../engine/client-secret.ts'
-import { parseClientSecrets, parseCookieKeys, parseGatewaySecrets, type Secrets } from './load-secrets.ts'
+import {
+  parseCanarySecrets,
+  parseClientSecrets,
+  parseCookieKeys,
+  parseGatewaySecrets,
+  type Secrets,
+} from './load-secrets.ts'
 import { findRisks, RISKS, signingKids } from './signing-key-risks.ts'
 import { parseSigningKeys } from './signing-keys.ts'
 
@@ -37,6 +43,7 @@ export function followSecrets(
     AuthorizationServerConfig,
     | 'gatewayClient'
     | 'integrations'
+    | 'canary'
     | 'signIn'
     | 'cookieKeysFile'
     | 'signingKeysFile'
@@ -129,6 +136,18 @@ export function followSecrets(
     })
     followed.set(clientId, follower)
   }
+  const { canary } = config
+  if (canary !== undefined) {
+    const follower = files.follow({
+      setting: 'canary.clientSecretFile',
+      file: canary.clientSecretFile,
+      apply(text) {
+        const secrets = parseCanarySecrets(text, canary.clientSecretFile)
+        return change('canarySecrets', secrets) ? { accepted: secrets.length } : undefined
+      },
+    })
+    followed.set(canary.clientId, follower)
+  }
   for (const [index, { name, clientSecretFile }] of config.signIn.providers.entries()) {
     const setting = `signIn.providers[${index}].clientSecretFile`
     files.follow({
@@ -158,11 +177,12 @@ export function followSecrets(
 }
 
 function hashSecrets(
-  config: Pick<AuthorizationServerConfig, 'gatewayClient'>,
-  { gatewaySecrets, integrations }: Secrets,
+  { canary, gatewayClient }: Pick<AuthorizationServerConfig, 'canary' | 'gatewayClient'>,
+  { canarySecrets, gatewaySecrets, integrations }: Secrets,
 ): ReadonlyMap<string, readonly string[]> {
   return new Map([
-    [config.gatewayClient.id, gatewaySecrets.map(hashClientSecret)],
+    [gatewayClient.id, gatewaySecrets.map(hashClientSecret)],
+    ...(canary === undefined ? [] : [[canary.clientId, canarySecrets.map(hashClientSecret)] as const]),
     ...integrations.flatMap(({ clientId, clientSecrets }) =>
       clientSecrets === undefined ? [] : [[clientId, clientSecrets.map(hashClientSecret)] as const],
     ),

@@ -19,6 +19,8 @@ export type Secrets = {
     /** Accepted secrets of the integration, newest first. Undefined: a public client. */
     readonly clientSecrets: readonly string[] | undefined
   }[]
+  /** Accepted secrets of the canary, newest first. Empty: no canary. */
+  readonly canarySecrets: readonly string[]
   /** Secrets of this server at the OpenID providers, newest first. */
   readonly providers: readonly { readonly name: string; readonly clientSecrets: readonly string[] }[]
 }
@@ -43,6 +45,7 @@ export async function loadSecrets(config: AuthorizationServerConfig): Promise<Se
         clientSecrets: await loadIntegrationSecrets(integration.clientSecretFile),
       })),
     ),
+    canarySecrets: config.canary === undefined ? [] : await loadCanarySecrets(config.canary.clientSecretFile),
     providers: await Promise.all(
       config.signIn.providers.map(async ({ name, clientSecretFile }) => ({
         name,
@@ -75,11 +78,33 @@ export async function loadGatewaySecrets(options: {
  * @throws {BootError} ERR_GATEWAY_SECRET, ERR_SECRET_FILE.
  */
 export function parseGatewaySecrets(text: string, file: string): readonly string[] {
+  return parseLongSecrets(text, file, { code: 'ERR_GATEWAY_SECRET', setting: 'gatewayClient.secretFile' })
+}
+
+/**
+ * Parses the accepted client secrets of the canary.
+ * @throws {BootError} ERR_SECRET_FILE.
+ */
+export function parseCanarySecrets(text: string, file: string): readonly string[] {
+  return parseLongSecrets(text, file, { code: 'ERR_SECRET_FILE', setting: CANARY_SETTING })
+}
+
+const CANARY_SETTING = 'canary.clientSecretFile'
+
+async function loadCanarySecrets(file: string): Promise<readonly string[]> {
+  return parseCanarySecrets(await readSecretFile(file, CANARY_SETTING), file)
+}
+
+function parseLongSecrets(
+  text: string,
+  file: string,
+  { code, setting }: { readonly code: string; readonly setting: string },
+): readonly string[] {
   const secrets = parseSecretLines(text, file)
   if (secrets.length === 0 || secrets.some((secret) => secret.length < SHORTEST_SECRET))
     throw new BootError(
-      'ERR_GATEWAY_SECRET',
-      `${file} (gatewayClient.secretFile): the file must contain one secret per line, newest first, each at least ${SHORTEST_SECRET} characters long.`,
+      code,
+      `${file} (${setting}): the file must contain one secret per line, newest first, each at least ${SHORTEST_SECRET} characters long.`,
       { exitCode: 3 },
     )
   return secrets

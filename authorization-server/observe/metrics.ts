@@ -23,8 +23,8 @@ export type Metrics = {
   countThrottledSignIn(): void
   countConsent(outcome: 'given' | 'denied'): void
   countSessionEnded(): void
-  /** @param consent `page`, or the reason for a grant without the consent page. */
-  countGrantCreated(consent: 'page' | ConsentReason): void
+  /** @param consent `page`, `canary`, or the reason for a grant without the consent page. */
+  countGrantCreated(consent: 'page' | 'canary' | ConsentReason): void
   countGrantEnded(reason: GrantEndReason): void
   countRefreshReuse(): void
   countRefreshRepeat(): void
@@ -45,7 +45,7 @@ export type Metrics = {
   observeStoreOperation(operation: string, result: 'ok' | StoreErrorReason, seconds: number): void
 }
 
-const GRANT_TYPES: readonly string[] = ['authorization_code', 'refresh_token']
+const GRANT_TYPES: readonly string[] = ['authorization_code', 'refresh_token', 'client_credentials']
 
 /**
  * Buckets in seconds: an operation of SQLite takes less than a millisecond, a failed operation takes up to some
@@ -118,7 +118,7 @@ export function createMetrics(options: {
   })
   const grantsCreated = new Counter({
     name: 'scopegate_oauth_grants_created_total',
-    help: 'Created grants, by consent: page, or the reason for a grant without the consent page.',
+    help: 'Created grants, by consent: page, canary, or the reason for a grant without the consent page.',
     labelNames: ['consent'],
     registers,
   })

@@ -92,6 +92,7 @@ export function observeEngine(options: {
         return audit(event.kind, { client_id: event.clientId, subject: event.accountId })
       case 'token_issued':
       case 'token_refreshed':
+        if (event.isCanary === true) metrics.countGrantCreated('canary')
         return audit(event.kind, {
           client_id: event.clientId,
           subject: event.accountId,

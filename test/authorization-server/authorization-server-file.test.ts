@@ -163,6 +163,12 @@ integrations?[].postLogoutRedirectUris?: addresses to which the server redirects
 integrations?[].postLogoutRedirectUris?[] {"type":"string","pattern":"^https://[^\\s#]+$","x-is":"an https address without fragment"}: a fixed redirect URI
 integrations?[].clientSecretFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the accepted secrets, one per line; without this file, the client is public
 integrations?[].trusted? {"type":"boolean"}: true: a client of the operator; its authorizations show no consent page
+canary?: the client of the command scopegate canary; without this key, no client can use client credentials
+canary?.clientId? {"type":"string","minLength":1,"maxLength":100}: client_id of the canary; default: canary
+canary?.clientSecretFile {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the accepted secrets of the canary, one per line, newest first
+canary?.scopes {"minItems":1,"maxItems":50,"uniqueItems":true}: scopes of each token; no other scope is possible
+canary?.scopes[] {"type":"string","minLength":1,"maxLength":256}: a scope that only reads
+canary?.resource? {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path of protectedResources, or / (default)
 log?: the log on standard output
 log?.level {"enum":["trace","debug","info","warn","error","fatal","silent"]}: trace, debug, info, warn, error, fatal or silent
 tracing?: OpenTelemetry traces

@@ -229,6 +229,49 @@ t.test('findContradictions() reports each repeated client ID once', async (t) =>
   )
 })
 
+const canary = {
+  clientId: 'canary',
+  clientSecretFile: '/secrets/canary',
+  scopes: ['courses:read'],
+  resource: good.issuer,
+}
+
+t.test('findContradictions() accepts a canary that only reads a resource of the server', async (t) => {
+  says(t, { canary })
+})
+
+t.test('findContradictions() reports each scope with which a canary could do more than read', async (t) => {
+  const scope = { description: 'A scope', group: 'Test', sensitivity: 'read' } as const
+  const catalogue = new Map([
+    ...good.catalogue,
+    ['all:read', { ...scope, name: 'all:read', implies: ['inner:read'] }],
+    ['inner:read', { ...scope, name: 'inner:read', implies: ['courses:write'] }],
+  ])
+  const scopes = ['courses:read', 'openid', 'courses:write', 'all:read', 'unknown']
+  const hint = 'name scopes of the scope catalogue with sensitivity read, which imply only such scopes'
+  says(
+    t,
+    { catalogue, canary: { ...canary, scopes } },
+    ['error', 'canary.scopes: scope "openid" gives more access than a read', hint],
+    ['error', 'canary.scopes: scope "courses:write" gives more access than a read', hint],
+    ['error', 'canary.scopes: scope "all:read" gives more access than a read', hint],
+    ['error', 'canary.scopes: scope "unknown" is not in the catalogue', hint],
+  )
+})
+
+t.test('findContradictions() reports an unknown resource and a repeated client ID of a canary', async (t) => {
+  says(
+    t,
+    { canary: { ...canary, clientId: 'gateway', resource: `${good.issuer}/mcp` } },
+    [
+      'error',
+      'canary.resource: /mcp is not a resource of this server',
+      'add the path to protectedResources, or remove canary.resource',
+    ],
+    ['error', 'two clients have the id gateway', 'give each client its own id'],
+  )
+})
+
 const provider: SignInProvider = {
   name: 'company',
   title: 'Example account',

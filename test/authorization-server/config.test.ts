@@ -240,6 +240,7 @@ t.test('readAuthorizationServerConfig() returns exactly this configuration of a 
     compat: { defaultScope: undefined, optionalState: false, loopbackRedirects: false },
     signIn: { local: true, providers: [] },
     integrations: [],
+    canary: undefined,
     log: { level: 'info' },
     tracing: undefined,
   })
@@ -301,6 +302,7 @@ signIn:
 integrations:
   - { clientId: one, clientName: One, redirectUris: [https://one.test/a], clientSecretFile: ./one, trusted: true }
   - { clientId: two, clientName: Two, redirectUris: [https://two.test/a, https://two.test/b], postLogoutRedirectUris: [https://two.test/] }
+canary: { clientId: bird, clientSecretFile: ./bird, scopes: ['courses:read'], resource: /mcp }
 log: { level: silent }
 tracing: { endpoint: 'http://collector.test:4318', sampleRatio: 0.5, trustIncoming: never }
 `,
@@ -410,6 +412,12 @@ tracing: { endpoint: 'http://collector.test:4318', sampleRatio: 0.5, trustIncomi
         trusted: false,
       },
     ],
+    canary: {
+      clientId: 'bird',
+      clientSecretFile: join(configDir, 'bird'),
+      scopes: ['courses:read'],
+      resource: 'http://127.0.0.1:8080/mcp',
+    },
     log: { level: 'silent' },
     tracing: { endpoint: 'http://collector.test:4318', sampleRatio: 0.5, trustIncoming: 'never' },
   })

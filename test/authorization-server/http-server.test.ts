@@ -39,6 +39,7 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
     secrets: {
       current: {
         gatewaySecrets: ['the secret of the gateway'],
+        canarySecrets: [],
         signingKeys: { keys: [] },
         cookieSecrets: ['a key of the cookies of this test'],
         integrations: [],

@@ -7,7 +7,7 @@ export const CANARY: Command = {
   about: [
     'The command gets an access token with client credentials, calls each gateway, revokes the token, and polls each gateway until it responds with 401.',
     'The command repeats this until SIGTERM and exports metrics on a management port. With --once, it prints one result for each gateway and exits.',
-    'The bundled authorization server does not support client credentials. Use an issuer that supports them and token revocation (RFC 7009).',
+    'The issuer must support client credentials and token revocation (RFC 7009). For the bundled authorization server, set canary in its configuration.',
   ],
   options: [
     { name: 'issuer', value: 'URL', description: 'The issuer. The command reads its metadata.' },
@@ -23,7 +23,7 @@ export const CANARY: Command = {
       description: 'The requested scopes, separated by spaces. Default: the scopes of the client.',
     },
     { name: 'gateway', value: 'URL', description: 'The address of a gateway.', repeated: true },
-    { name: 'path', value: 'PATH', description: 'A protected path, e.g. /api/courses.' },
+    { name: 'path', value: 'PATH', description: 'A path that requires a token, e.g. /api/probe.' },
     { name: 'status', value: 'CODE', description: 'The status that a valid token gets. Default: 200.' },
     {
       name: 'deadline',

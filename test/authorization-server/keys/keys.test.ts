@@ -391,6 +391,7 @@ t.test('loadSecrets() returns exactly the secrets of the configuration', async (
   t.same(cookieSecrets, [readFileSync(join(dataDir, 'cookie-keys'), 'utf8').trim()])
   t.strictSame(secrets, {
     gatewaySecrets: ['the secret of the gateway'],
+    canarySecrets: [],
     integrations: [
       {
         clientId: 'one',

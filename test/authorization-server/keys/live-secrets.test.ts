@@ -12,11 +12,22 @@ const OLD = 'the old secret of the gateway'
 const NEW = 'the new secret of the gateway'
 
 t.test('the server uses changed files of client secrets and cookie keys without a restart', async (t) => {
-  const dataDir = t.testdir({ gateway: `${OLD}\n`, app: 'of the app', cookies: 'o'.repeat(32) })
+  const dataDir = t.testdir({
+    gateway: `${OLD}\n`,
+    app: 'of the app',
+    canary: 'a secret of the canary',
+    cookies: 'o'.repeat(32),
+  })
   const config = await aConfig(dataDir, {
     development: false,
     gatewayClient: { id: 'gateway', secretFile: join(dataDir, 'gateway') },
     cookieKeysFile: join(dataDir, 'cookies'),
+    canary: {
+      clientId: 'canary',
+      clientSecretFile: join(dataDir, 'canary'),
+      scopes: ['courses:read'],
+      resource: 'http://127.0.0.1:8080',
+    },
     integrations: [
       {
         clientId: 'app',
@@ -54,6 +65,15 @@ t.test('the server uses changed files of client secrets and cookie keys without 
   t.same(secrets.current.gatewaySecrets, [NEW, OLD])
   t.equal(changes, 1)
 
+  writeFileSync(join(dataDir, 'canary'), 'another secret of the canary')
+  t.equal(await secrets.verifyClientSecret('canary', 'another secret of the canary'), true)
+  t.equal(await secrets.verifyClientSecret('canary', 'a secret of the canary'), false)
+  writeFileSync(join(dataDir, 'canary'), 'short')
+  await files.check()
+  t.match(logged.at(-1), { event: 'secret_unusable', setting: 'canary.clientSecretFile' })
+  writeFileSync(join(dataDir, 'canary'), 'another secret of the canary')
+  await files.check()
+
   writeFileSync(join(dataDir, 'gateway'), 'short')
   await files.check()
   t.equal(await secrets.verifyClientSecret('gateway', OLD), true, 'the earlier secrets stay')
@@ -73,6 +93,7 @@ t.test('the server uses changed files of client secrets and cookie keys without 
       .map(({ setting, accepted }) => `${setting}: ${accepted}`)
       .sort(), // check() reads all files at the same time
     [
+      'canary.clientSecretFile: 1',
       'cookieKeysFile: 2',
       'gatewayClient.secretFile: 1',
       'gatewayClient.secretFile: 2',

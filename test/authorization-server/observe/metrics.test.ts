@@ -85,7 +85,7 @@ scopegate_oauth_consents_total{outcome="denied"} 1
 # HELP scopegate_oauth_sessions_ended_total Sessions that ended before their expiry.
 # TYPE scopegate_oauth_sessions_ended_total counter
 scopegate_oauth_sessions_ended_total 1
-# HELP scopegate_oauth_grants_created_total Created grants, by consent: page, or the reason for a grant without the consent page.
+# HELP scopegate_oauth_grants_created_total Created grants, by consent: page, canary, or the reason for a grant without the consent page.
 # TYPE scopegate_oauth_grants_created_total counter
 scopegate_oauth_grants_created_total{consent="page"} 1
 scopegate_oauth_grants_created_total{consent="remembered"} 1
