@@ -49,6 +49,7 @@ export async function measureRevocation(
   const token = issued['access_token']
   if (typeof token !== 'string') throw new CanaryError('token', `${tokenUrl} returned no access_token`)
   try {
+    requireLifetime(issued['expires_in'], deadlineMs)
     for (const gateway of gateways) {
       const status = await statusOf(gateway + path, token, { stop })
       if (status !== validStatus)
@@ -72,6 +73,15 @@ export async function measureRevocation(
   )
   stop.throwIfAborted()
   return results
+}
+
+/** Rejects a token that expires during the run, because a gateway would reject the token without the revocation. */
+function requireLifetime(expiresInSeconds: unknown, deadlineMs: number): void {
+  if (typeof expiresInSeconds === 'number' && expiresInSeconds * 1000 <= deadlineMs)
+    throw new CanaryError(
+      'token',
+      `the token expires after ${expiresInSeconds} s, before the deadline of ${deadlineMs / 1000} s. Set a shorter --deadline`,
+    )
 }
 
 /** Returns the failure of the gateways that did not reject the token before the deadline. */

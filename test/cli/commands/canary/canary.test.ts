@@ -26,9 +26,15 @@ async function listen(t: Test, listener: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-/** An issuer with client credentials, which the bundled server does not support. */
+/** An issuer with client credentials. */
 async function startIssuer(t: Test) {
-  const state = { isRevoked: false, revocations: 0, revocationStatus: 200, isGatewayClosed: false }
+  const state = {
+    isRevoked: false,
+    revocations: 0,
+    revocationStatus: 200,
+    isGatewayClosed: false,
+    lifetimeSeconds: 60,
+  }
   const url = await listen(t, async (request, response) => {
     const fields = new URLSearchParams(await text(request))
     const send = (status: number, body: object) =>
@@ -38,7 +44,7 @@ async function startIssuer(t: Test) {
     if (fields.get('client_secret') !== SECRET) return send(401, { error: 'invalid_client' })
     if (request.url === '/token') {
       state.isRevoked = false
-      return send(200, { access_token: TOKEN })
+      return send(200, { access_token: TOKEN, expires_in: state.lifetimeSeconds })
     }
     state.revocations++
     state.isRevoked = fields.get('token') === TOKEN && state.revocationStatus === 200
@@ -133,6 +139,15 @@ t.test('canary reports the stage, the place and the remedy of each failure', asy
     code: 1,
     err: /stage revoke: .* responds with 503/,
   })
+})
+
+t.test('canary rejects a token that expires before the deadline, and revokes it', async (t) => {
+  const { issuer, startGateway, obeys, run } = await start(t)
+  issuer.state.lifetimeSeconds = 1
+  const result = await run([await startGateway(obeys)])
+  t.equal(result.code, 1)
+  t.match(result.err, 'stage token: the token expires after 1 s, before the deadline of 1 s. Set a shorter')
+  t.equal(issuer.state.revocations, 1)
 })
 
 t.test(
