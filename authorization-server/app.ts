@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { ENDPOINTS } from '../oauth/endpoints.ts'
 import { openSecretFiles } from '../platform/config/secret-files.ts'
-import { type AuditLog, createAuditLog } from '../platform/logging/audit-log.ts'
+import { type AuditLog, openAuditLog } from '../platform/logging/audit-log.ts'
 import { createLogLevelControl } from '../platform/logging/log-level.ts'
 import type { Logger } from '../platform/logging/logger.ts'
 import { gracefulClose } from '../platform/net/graceful-close.ts'
@@ -94,7 +94,6 @@ export async function startAuthorizationServer(options: {
   readonly documentNetwork?: DocumentNetwork
 }): Promise<RunningAuthorizationServer> {
   const { config, logger } = options
-  const audit = createAuditLog(logger)
   let draining = false
   const closing: ((how: ShutdownMode) => Promise<void> | void)[] = []
   const close = async (how: ShutdownMode = 'immediate'): Promise<void> => {
@@ -104,6 +103,9 @@ export async function startAuthorizationServer(options: {
   try {
     const initialSecrets = await loadSecrets(config)
     const look = await loadLook(config.look)
+    const auditLog = await openAuditLog({ file: config.log.auditFile, service: SERVICE, logger })
+    closing.push(() => auditLog.close())
+    const { audit } = auditLog
     const opened = await openStore(config, { nowSeconds, logger })
     closing.push(() => opened.close())
 
@@ -112,6 +114,7 @@ export async function startAuthorizationServer(options: {
       listeners: () => revocations.listeners(),
       logger,
     })
+    auditLog.register(metrics.registry)
     const tracing = await openTracing({
       config: config.tracing,
       env: process.env,

@@ -11,7 +11,7 @@ import {
   SecretText,
   TimeoutText,
 } from '../platform/diagnostics/schema/value-schemas.ts'
-import { LOG_LEVELS } from '../platform/logging/log-level.ts'
+import { LOG_KEYS } from '../platform/logging/log-schema.ts'
 import { RedisConnectionSchema } from '../platform/redis/redis-connection.ts'
 import { TracingSchema } from '../platform/tracing/tracing-schema.ts'
 
@@ -506,16 +506,7 @@ export const AuthorizationServerFile = Type.Object(
       Type.Array(RegisteredIntegration, { description: 'clients that the operator configures' }),
     ),
     canary: Type.Optional(Canary),
-    log: Type.Optional(
-      Type.Object(
-        {
-          level: Type.Enum([...LOG_LEVELS], {
-            description: 'trace, debug, info, warn, error, fatal or silent',
-          }),
-        },
-        { description: 'the log on standard output' },
-      ),
-    ),
+    log: Type.Optional(Type.Object(LOG_KEYS, { description: 'the log on standard output' })),
     tracing: Type.Optional(
       TracingSchema(
         ['always', 'never'],

@@ -15,7 +15,7 @@ import {
 } from '../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../platform/diagnostics/display-path.ts'
 import { parseByteSize, parseDurationMs } from '../platform/diagnostics/schema/value-formats.ts'
-import type { LogLevel } from '../platform/logging/log-level.ts'
+import { type LogConfig, toLogConfig } from '../platform/logging/log-schema.ts'
 import { findConnectionFaults } from '../platform/redis/check-connection.ts'
 import type { RedisConnection } from '../platform/redis/redis-connection.ts'
 import type { TracingConfig } from '../platform/tracing/tracing-schema.ts'
@@ -177,7 +177,7 @@ export type AuthorizationServerConfig = {
   readonly integrations: readonly Integration[]
   /** Undefined: no client can use client credentials. */
   readonly canary?: CanaryConfig | undefined
-  readonly log: { readonly level: LogLevel }
+  readonly log: LogConfig
   /** Undefined: only the environment configures tracing. */
   readonly tracing?: TracingConfig | undefined
 }
@@ -199,7 +199,6 @@ const DEFAULTS = {
   secondFactorAcr: 'https://refeds.org/profile/mfa',
   providerScopes: ['openid', 'profile', 'email'],
   postgresPool: { max: 10, connectTimeout: '2s', statementTimeout: '2s' },
-  logLevel: 'info',
 } as const
 
 type File = Static<typeof AuthorizationServerFile>
@@ -308,7 +307,7 @@ function toConfig(file: File, catalogue: ScopeCatalogue): AuthorizationServerCon
       trusted: integration.trusted ?? false,
     })),
     canary: file.canary === undefined ? undefined : toCanary(file.canary, file.issuer),
-    log: { level: file.log?.level ?? DEFAULTS.logLevel },
+    log: toLogConfig(file.log),
     tracing: file.tracing,
   })
 }

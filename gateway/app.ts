@@ -1,4 +1,4 @@
-import { createAuditLog } from '../platform/logging/audit-log.ts'
+import { openAuditLog } from '../platform/logging/audit-log.ts'
 import { createLogLevelControl } from '../platform/logging/log-level.ts'
 import { logLevelEndpoints } from '../platform/ops/log-level-endpoints.ts'
 import { metricsOf } from '../platform/ops/metrics-format.ts'
@@ -34,12 +34,14 @@ export type Gateway = {
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, logger } = options
-  const audit = createAuditLog(logger)
+  const auditLog = await openAuditLog({ file: config.log.auditFile, service: 'gateway', logger })
+  const { audit } = auditLog
   const logLevel = createLogLevelControl({ configured: config.log.level, logger, audit })
   const versions = openSourceVersions({ dataDir: config.dataDir, logger })
   const read = async () => versions.attach(await readPolicySources(config))
   const policies = options.policies ?? (await read())
   const serving = await createGatewayRuntime({ ...options, policies })
+  auditLog.register(serving.registry)
   const { routes, sources } = serving.policies.active()
   const reloader = createPolicyReloader({
     active: { sources: policies, routes: routes.length, states: sources },
@@ -77,10 +79,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
         logLevel.close()
         await serving.close(how)
         await ops.close()
+        await auditLog.close()
       },
     }
   } catch (error) {
     await serving.close({ how: 'immediate' })
+    await auditLog.close()
     throw error
   }
 }

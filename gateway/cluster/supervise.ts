@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { Counter, Gauge, Registry } from 'prom-client'
-import { createAuditLog } from '../../platform/logging/audit-log.ts'
+import { openAuditLog } from '../../platform/logging/audit-log.ts'
 import { createLogLevelControl } from '../../platform/logging/log-level.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { logLevelEndpoints } from '../../platform/ops/log-level-endpoints.ts'
@@ -41,7 +41,8 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   const port = await choosePort(config.listen)
   // Upstreams can fetch the public keys from any worker, so all workers share one signing key.
   const assertionKey = config.assertion.keyFile === undefined ? generatePrivateKey() : undefined
-  const audit = createAuditLog(logger)
+  const auditLog = await openAuditLog({ file: config.log.auditFile, service: 'gateway', logger })
+  const { audit } = auditLog
   const logLevel = createLogLevelControl({
     configured: config.log.level,
     logger,
@@ -52,6 +53,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     },
   })
   const own = createOwnMetrics(logger, () => pool.serving.length)
+  auditLog.register(own.registry)
   const versions = openSourceVersions({ dataDir: config.dataDir, logger })
   const sources = await versions.attach(await readPolicySources(config))
   let policies: ClusterPolicies | undefined
@@ -154,11 +156,13 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
         logLevel.close()
         await pool.stop(how)
         await ops.close()
+        await auditLog.close()
       },
     }
   } catch (error) {
     opened.close()
     await pool.stop('immediate')
+    await auditLog.close()
     throw error
   }
 }

@@ -37,5 +37,4 @@ export const DEFAULTS = {
   },
   websockets: { sessions: 10_000, sessionsPerCaller: 100 },
   policyReload: 'watch',
-  logLevel: 'info',
 } as const

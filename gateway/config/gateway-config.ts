@@ -1,7 +1,7 @@
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { DrainConfig } from '../../platform/config/drain-schema.ts'
 import type { ManagementAddress } from '../../platform/config/listen-address.ts'
-import type { LogLevel } from '../../platform/logging/log-level.ts'
+import type { LogConfig } from '../../platform/logging/log-schema.ts'
 import type { RedisConnection } from '../../platform/redis/redis-connection.ts'
 import type { TracingConfig } from '../../platform/tracing/tracing-schema.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
@@ -137,7 +137,7 @@ export type GatewayConfig = {
     /** Adds a header with the policy version to every response. */
     readonly policyHeader: boolean
   }
-  readonly log: { readonly level: LogLevel; readonly subject: 'hashed' | 'plain' }
+  readonly log: LogConfig & { readonly subject: 'hashed' | 'plain' }
   /** Undefined: only the environment configures tracing. */
   readonly tracing: TracingConfig | undefined
 }

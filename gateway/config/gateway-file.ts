@@ -9,7 +9,7 @@ import {
   FilePath,
   HttpOrigin,
 } from '../../platform/diagnostics/schema/value-schemas.ts'
-import { LOG_LEVELS } from '../../platform/logging/log-level.ts'
+import { LOG_KEYS } from '../../platform/logging/log-schema.ts'
 import { RedisConnectionSchema } from '../../platform/redis/redis-connection.ts'
 import { TracingSchema } from '../../platform/tracing/tracing-schema.ts'
 import { IssuerSchema } from './issuer-schema.ts'
@@ -291,11 +291,7 @@ export const GatewayFile = Type.Object(
     log: Type.Optional(
       Type.Object(
         {
-          level: Type.Optional(
-            Type.Enum([...LOG_LEVELS], {
-              description: 'trace, debug, info, warn, error, fatal or silent',
-            }),
-          ),
+          ...LOG_KEYS,
           subject: Type.Optional(
             Type.Enum(['hashed', 'plain'], { description: 'format of subjects in the log: hashed or plain' }),
           ),

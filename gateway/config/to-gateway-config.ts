@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
+import { toLogConfig } from '../../platform/logging/log-schema.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
 import type { IssuerConfig, JwtConfig } from '../tokens/issuer-config.ts'
 import type { UpstreamSettings } from '../upstreams/upstream.ts'
@@ -83,7 +84,7 @@ export function toGatewayConfig(
       maxSessionsPerCaller: file.websockets?.sessionsPerCaller ?? DEFAULTS.websockets.sessionsPerCaller,
     },
     debug: { policyHeader: file.debug?.policyHeader ?? false },
-    log: { level: file.log?.level ?? DEFAULTS.logLevel, subject: file.log?.subject ?? 'hashed' },
+    log: { ...toLogConfig(file.log), subject: file.log?.subject ?? 'hashed' },
     tracing: file.tracing,
   })
 }

@@ -1,7 +1,71 @@
-import type { Logger } from './logger.ts'
+import { Counter, type Registry } from 'prom-client'
+import { openAuditFile } from './audit-file.ts'
+import { createFailureLog } from './failure-log.ts'
+import { createLogger, type Logger, writeLines } from './logger.ts'
 
-/** Writes the audit line of an action. `log.level` has no effect on audit lines. */
+/** Writes the audit line of an action. The log level has no effect on audit lines. */
 export type AuditLog = (action: string, fields: Readonly<Record<string, unknown>>) => void
+
+export type OpenedAuditLog = {
+  readonly audit: AuditLog
+  /** Adds the counter of failed lines to the metrics. */
+  register(registry: Registry): void
+  /** Writes the remaining lines, and closes the file. */
+  close(): Promise<void>
+}
+
+const FILE_FAILED = {
+  event: 'audit_file_failed',
+  message: 'cannot write to log.auditFile: the audit lines follow in this log',
+  level: 'error',
+} as const
+
+/**
+ * Opens the audit log: the file, or the log of the service. If a write to the file fails, the audit lines go to the log
+ * of the service.
+ * @param options.file undefined: all audit lines go to the log of the service.
+ * @throws {BootError} ERR_AUDIT_FILE_UNUSABLE when the service cannot open the file.
+ */
+export async function openAuditLog(options: {
+  readonly file: string | undefined
+  readonly service: string
+  readonly logger: Logger
+}): Promise<OpenedAuditLog> {
+  const { file, service, logger } = options
+  let failedLines = 0
+  const register = (registry: Registry): void => {
+    new Counter({
+      name: 'scopegate_audit_lines_failed_total',
+      help: 'Audit lines that the service could not write to log.auditFile, and wrote to its log.',
+      registers: [registry],
+      collect() {
+        this.reset()
+        this.inc(failedLines)
+      },
+    })
+  }
+  if (file === undefined) return { audit: createAuditLog(logger), register, close: async () => undefined }
+
+  const failures = createFailureLog(logger)
+  const writeToLog = writeLines(logger)
+  const opened = await openAuditFile({
+    file,
+    service,
+    onFailed(lines, error) {
+      failures.failed({ ...FILE_FAILED, fields: { file } }, error)
+      failedLines += lines.split('\n').length - 1
+      writeToLog(lines)
+    },
+  })
+  return {
+    audit: createAuditLog(createLogger({ level: 'info', service }, opened)),
+    register,
+    async close() {
+      await opened.close()
+      failures.close()
+    },
+  }
+}
 
 /** Creates an audit log that writes to the destination of the logger. */
 export function createAuditLog(logger: Logger): AuditLog {

@@ -12,6 +12,8 @@ export type LogSinkOptions = {
   readonly notice: (missingLines: number) => string
   /** A monotonic clock, in milliseconds. */
   readonly tickMs: () => number
+  /** Receives the dropped lines, each complete and with its line break. Default: the sink discards the lines. */
+  readonly onDropped?: (lines: string) => void
 }
 
 /** Buffered lines, or a notice for `missing` dropped lines. */
@@ -71,7 +73,7 @@ export class LogSink {
     if (this.#full && this.#held * 2 <= this.#options.heldCharacters) this.#full = false
     if (this.#held + lines.length > this.#options.heldCharacters) this.#full = true
     if (this.#full || this.#options.tickMs() < this.#brokenUntilMs) {
-      this.#drop(countLines(lines))
+      this.#drop(lines)
       return
     }
     this.#report()
@@ -110,9 +112,12 @@ export class LogSink {
     this.#unreported = 0
   }
 
-  #drop(lines: number): void {
-    this.#dropped += lines
-    this.#unreported += lines
+  #drop(lines: string): void {
+    const count = countLines(lines)
+    if (count === 0) return
+    this.#dropped += count
+    this.#unreported += count
+    this.#options.onDropped?.(lines)
   }
 
   #next(): void {
@@ -166,24 +171,27 @@ export class LogSink {
 
   /** Drops all buffered lines, because the buffer can be large and the counter must be correct immediately. */
   #failWrite(part: InFlight): void {
-    const lost = countLines(part.bytes.toString('latin1', firstUnread(part)))
-    if (part.missing === 0) this.#drop(lost)
-    else if (lost > 0) this.#unreported += part.missing
-    for (const piece of this.#queue)
-      if (piece.missing > 0) this.#unreported += piece.missing
-      else this.#drop(countLines(piece.text))
+    const lost = lostLines(part)
+    const queued = this.#queue
     this.#queue = []
     this.#held = 0
     this.#inFlight = undefined
     this.#brokenUntilMs = this.#options.tickMs() + RETRY_AFTER_MS
+    if (part.missing === 0) this.#drop(lost)
+    else if (lost !== '') this.#unreported += part.missing
+    for (const { missing, text } of queued)
+      if (missing > 0) this.#unreported += missing
+      else this.#drop(text)
     for (const done of [...this.#onIdle]) done()
   }
 }
 
-/** Returns the offset from which lines are lost. A line counts as written if only its line break is missing. */
-function firstUnread({ bytes, written, mends }: InFlight): number {
-  if (written === 0) return mends ? 1 : 0
-  return bytes[written] === LINE_END && bytes[written - 1] !== LINE_END ? written + 1 : written
+/** Returns the lost lines, each complete. A line counts as written if only its line break is missing. */
+function lostLines({ bytes, written, mends }: InFlight): string {
+  if (written === 0) return bytes.toString('utf8', mends ? 1 : 0)
+  if (bytes[written] === LINE_END && bytes[written - 1] !== LINE_END)
+    return bytes.toString('utf8', written + 1)
+  return bytes.toString('utf8', bytes.lastIndexOf(LINE_END, written - 1) + 1)
 }
 
 function countLines(text: string): number {

@@ -339,3 +339,29 @@ t.test('LogSink accepts lines again when a failed write has emptied a full buffe
   t.equal(writes.length, 1)
   t.equal(sink.droppedLines, 3)
 })
+
+t.test('LogSink passes each dropped line to onDropped, complete and once', async (t) => {
+  const writes: Write[] = []
+  const state = { nowMs: 0, dropped: '' }
+  const sink = new LogSink({
+    heldCharacters: 12,
+    notice: (lines) => `[missing ${lines}]\n`,
+    tickMs: () => state.nowMs,
+    write: (bytes, done) => writes.push({ text: bytes.toString(), done }),
+    onDropped: (lines) => (state.dropped += lines),
+  })
+  const settle = (written: number, code?: string): void => {
+    const { done } = writes.shift() as Write
+    done(code === undefined ? null : Object.assign(new Error(code), { code }), written)
+  }
+  sink.write('one\ntwö\n')
+  sink.write('three\nfour\n')
+  sink.write('five\n')
+  t.equal(state.dropped, 'five\n', 'the buffer is full')
+  settle(6)
+  settle(0, 'ENOSPC')
+  t.equal(state.dropped, 'five\ntwö\nthree\nfour\n', 'a partly written line is complete')
+  sink.write('six\n')
+  t.equal(state.dropped, 'five\ntwö\nthree\nfour\nsix\n', 'writes pause after a failure')
+  t.equal(sink.droppedLines, 5)
+})
