@@ -2,9 +2,7 @@ import { constants, writeSync } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { BootError } from '../diagnostics/boot-error.ts'
 import { errorCode } from '../diagnostics/error-code.ts'
-import type { LogFormat } from './log-schema.ts'
 import { LogSink, type WriteBytes } from './log-sink.ts'
-import { formatLines } from './logger.ts'
 
 export type AuditFile = {
   /** @param lines whole lines, each with its line break. */
@@ -33,11 +31,9 @@ const CLOSE_LIMIT_MS = 2_000
 export async function openAuditFile(options: {
   readonly file: string
   readonly service: string
-  /** The format of the lines. */
-  readonly format: LogFormat
   readonly onFailed: (lines: string, error: unknown) => void
 }): Promise<AuditFile> {
-  const { file, service, format, onFailed } = options
+  const { file, service, onFailed } = options
   let opened = await openForAppend(file).catch((error: unknown) => {
     throw new BootError(
       'ERR_AUDIT_FILE_UNUSABLE',
@@ -74,7 +70,7 @@ export async function openAuditFile(options: {
   const sink = new LogSink({
     heldCharacters: HELD_CHARACTERS,
     write,
-    notice: (lines) => formatLines(missingAuditLines(service, lines), format),
+    notice: (lines) => missingAuditLines(service, lines),
     onDropped: fail,
     tickMs: () => performance.now(),
   })

@@ -1,5 +1,4 @@
-import type { LogLevelControl } from '../logging/log-level.ts'
-import { LOG_LEVELS, type LogLevel } from '../logging/log-schema.ts'
+import { LOG_LEVELS, type LogLevel, type LogLevelControl } from '../logging/log-level.ts'
 import type { ManagementEndpoint, ManagementResponse } from './management-endpoint.ts'
 
 /** Longest duration of a changed log level: one day. Seconds. */

@@ -65,6 +65,8 @@ export type ContainerOptions = {
   readonly command: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly readOnlyRoot: boolean
+  /** Whether the command is process 1, as in a container. Process 1 ignores signals without a handler. Default: false. */
+  readonly isFirstProcess?: boolean
   /** Folders and files of this machine, and their mount paths. */
   readonly mounts: readonly { readonly folder: string; readonly path: string; readonly readOnly: boolean }[]
 }
@@ -128,6 +130,7 @@ export function startContainer(options: ContainerOptions): RunningContainer {
     // `env` removes the variables that the test runner adds to every child process.
     ...['env', '--ignore-environment', ...Object.entries(env).map((one) => one.join('='))],
     ...['unshare', `--root=${root}`, `--wd=${image.workdir}`],
+    ...(options.isFirstProcess === true ? ['--pid', '--fork'] : []),
     ...[`--setgid=${owner.gid}`, `--setuid=${owner.uid}`, '--', ...command],
   ]
   const child = spawn('setpriv', enter(options.command), { stdio: ['ignore', 'pipe', 'pipe'] })

@@ -101,10 +101,10 @@ const gitSidecar = (
     readonly env: Readonly<Record<string, string>>
     readonly ssh?: boolean
     readonly secret?: boolean
-    readonly username?: string
   },
 ): Container => {
-  const { env, ssh = false, secret = ssh, username } = options
+  const { env, ssh = false, secret = ssh } = options
+  const login = secret && !ssh ? 'GITSYNC_USERNAME=$(cat /etc/git-secret/username) ' : ''
   const all = { ...env, ROOT: '/git', LINK: 'current', SUBMODULES: 'off', MAX_FAILURES: '5' }
   return {
     ...{
@@ -115,17 +115,9 @@ const gitSidecar = (
     },
     securityContext: WITH_CONTAINER_SECURITY,
     resources: { requests: { cpu: '1m' }, limits: { memory: '9Mi' } },
-    env: [
-      ...Object.entries(all).map(([key, value]) => ({ name: `GITSYNC_${key}`, value })),
-      ...(username === undefined
-        ? []
-        : [
-            {
-              name: 'GITSYNC_USERNAME',
-              valueFrom: { secretKeyRef: { name: username, key: 'username', optional: true } },
-            },
-          ]),
-    ],
+    command: ['/bin/sh', '-c'],
+    args: [`trap 'exit 0' TERM\nwhile :; do ${login}/git-sync & wait $!; sleep 5 & wait $!; done\n`],
+    env: Object.entries(all).map(([key, value]) => ({ name: `GITSYNC_${key}`, value })),
     volumeMounts: [
       { name: `source-${index}`, mountPath: '/git' },
       { name: `source-${index}-tmp`, mountPath: '/tmp' },
@@ -2047,7 +2039,6 @@ export const SCENARIOS: readonly Scenario[] = [
               PASSWORD_FILE: '/etc/git-secret/password',
             },
             secret: true,
-            username: 'books-git',
           }),
           gitSidecar(2, 'orders', { env: ofSsh('ssh://git@git.example.org:2222/orders.git'), ssh: true }),
           gitSidecar(3, 'notes', { env: ofSsh('git@git.example.org:notes.git'), ssh: true }),
