@@ -103,7 +103,7 @@ export async function startAuthorizationServer(options: {
   try {
     const initialSecrets = await loadSecrets(config)
     const look = await loadLook(config.look)
-    const auditLog = await openAuditLog({ file: config.log.auditFile, service: SERVICE, logger })
+    const auditLog = await openAuditLog({ log: config.log, service: SERVICE, logger })
     closing.push(() => auditLog.close())
     const { audit } = auditLog
     const opened = await openStore(config, { nowSeconds, logger })

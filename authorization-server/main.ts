@@ -13,7 +13,7 @@ try {
     configDir: findConfigDir(process.env),
     env: process.env,
   })
-  const logger = createLogger({ level: config.log.level, service: 'authorization-server' })
+  const logger = createLogger({ ...config.log, service: 'authorization-server' })
   handleUncaughtExceptions(logger)
   routeConsole(logger)
   logConfigWarnings(logger, warnings)

@@ -34,7 +34,7 @@ export type Gateway = {
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, logger } = options
-  const auditLog = await openAuditLog({ file: config.log.auditFile, service: 'gateway', logger })
+  const auditLog = await openAuditLog({ log: config.log, service: 'gateway', logger })
   const { audit } = auditLog
   const logLevel = createLogLevelControl({ configured: config.log.level, logger, audit })
   const versions = openSourceVersions({ dataDir: config.dataDir, logger })

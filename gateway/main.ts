@@ -16,7 +16,7 @@ disablePretenuring()
 lowerHelperPriority()
 try {
   const { config, warnings } = readGatewayConfig({ configDir: findConfigDir(process.env), env: process.env })
-  const logger = createLogger({ level: config.log.level, service: 'gateway' })
+  const logger = createLogger({ ...config.log, service: 'gateway' })
   const options = { config, logger }
 
   if (cluster.isWorker) handleUncaughtExceptions(logger, await runWorker(options))

@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
-import type { LogLevel } from '../../platform/logging/log-level.ts'
+import type { LogLevel } from '../../platform/logging/log-schema.ts'
 import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'

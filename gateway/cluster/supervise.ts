@@ -41,7 +41,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   const port = await choosePort(config.listen)
   // Upstreams can fetch the public keys from any worker, so all workers share one signing key.
   const assertionKey = config.assertion.keyFile === undefined ? generatePrivateKey() : undefined
-  const auditLog = await openAuditLog({ file: config.log.auditFile, service: 'gateway', logger })
+  const auditLog = await openAuditLog({ log: config.log, service: 'gateway', logger })
   const { audit } = auditLog
   const logLevel = createLogLevelControl({
     configured: config.log.level,

@@ -1,4 +1,4 @@
-import type { LogLevel } from '../../platform/logging/log-level.ts'
+import type { LogLevel } from '../../platform/logging/log-schema.ts'
 import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { SourceState } from '../../policy-engine/load/load-policy-sources.ts'

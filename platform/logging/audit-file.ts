@@ -2,7 +2,9 @@ import { constants, writeSync } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { BootError } from '../diagnostics/boot-error.ts'
 import { errorCode } from '../diagnostics/error-code.ts'
+import type { LogFormat } from './log-schema.ts'
 import { LogSink, type WriteBytes } from './log-sink.ts'
+import { formatLines } from './logger.ts'
 
 export type AuditFile = {
   /** @param lines whole lines, each with its line break. */
@@ -31,9 +33,11 @@ const CLOSE_LIMIT_MS = 2_000
 export async function openAuditFile(options: {
   readonly file: string
   readonly service: string
+  /** The format of the lines. */
+  readonly format: LogFormat
   readonly onFailed: (lines: string, error: unknown) => void
 }): Promise<AuditFile> {
-  const { file, service, onFailed } = options
+  const { file, service, format, onFailed } = options
   let opened = await openForAppend(file).catch((error: unknown) => {
     throw new BootError(
       'ERR_AUDIT_FILE_UNUSABLE',
@@ -70,7 +74,7 @@ export async function openAuditFile(options: {
   const sink = new LogSink({
     heldCharacters: HELD_CHARACTERS,
     write,
-    notice: (lines) => missingAuditLines(service, lines),
+    notice: (lines) => formatLines(missingAuditLines(service, lines), format),
     onDropped: fail,
     tickMs: () => performance.now(),
   })

@@ -1,7 +1,8 @@
 import { Counter, type Registry } from 'prom-client'
 import { openAuditFile } from './audit-file.ts'
 import { createFailureLog } from './failure-log.ts'
-import { createLogger, type Logger, writeLines } from './logger.ts'
+import type { LogConfig } from './log-schema.ts'
+import { createLogger, type Logger, writeFormattedLines } from './logger.ts'
 
 /** Writes the audit line of an action. The log level has no effect on audit lines. */
 export type AuditLog = (action: string, fields: Readonly<Record<string, unknown>>) => void
@@ -23,15 +24,16 @@ const FILE_FAILED = {
 /**
  * Opens the audit log: the file, or the log of the service. If a write to the file fails, the audit lines go to the log
  * of the service.
- * @param options.file undefined: all audit lines go to the log of the service.
+ * @param options.log without `auditFile`, all audit lines go to the log of the service.
  * @throws {BootError} ERR_AUDIT_FILE_UNUSABLE when the service cannot open the file.
  */
 export async function openAuditLog(options: {
-  readonly file: string | undefined
+  readonly log: Pick<LogConfig, 'auditFile' | 'format'>
   readonly service: string
   readonly logger: Logger
 }): Promise<OpenedAuditLog> {
-  const { file, service, logger } = options
+  const { service, logger } = options
+  const { auditFile: file, format } = options.log
   let failedLines = 0
   const register = (registry: Registry): void => {
     new Counter({
@@ -47,10 +49,11 @@ export async function openAuditLog(options: {
   if (file === undefined) return { audit: createAuditLog(logger), register, close: async () => undefined }
 
   const failures = createFailureLog(logger)
-  const writeToLog = writeLines(logger)
+  const writeToLog = writeFormattedLines(logger)
   const opened = await openAuditFile({
     file,
     service,
+    format,
     onFailed(lines, error) {
       failures.failed({ ...FILE_FAILED, fields: { file } }, error)
       failedLines += lines.split('\n').length - 1
@@ -58,7 +61,7 @@ export async function openAuditLog(options: {
     },
   })
   return {
-    audit: createAuditLog(createLogger({ level: 'info', service }, opened)),
+    audit: createAuditLog(createLogger({ level: 'info', service, format }, opened)),
     register,
     async close() {
       await opened.close()

@@ -1,9 +1,6 @@
 import type { AuditLog } from './audit-log.ts'
+import type { LogLevel } from './log-schema.ts'
 import type { Logger } from './logger.ts'
-
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-
-export type LogLevel = (typeof LOG_LEVELS)[number]
 
 export type LogLevelChange = {
   readonly level: LogLevel

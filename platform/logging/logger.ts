@@ -1,4 +1,6 @@
 import { type DestinationStream, type Logger, pino, stdSerializers, stdTimeFunctions, symbols } from 'pino'
+import { toEcsLines } from './ecs.ts'
+import type { LogFormat } from './log-schema.ts'
 import { LogSink } from './log-sink.ts'
 import { openLog } from './open-log.ts'
 
@@ -11,9 +13,9 @@ export type { Logger } from 'pino'
  * contain such values.
  */
 export function createLogger(
-  options: { readonly level: string; readonly service: string },
+  options: { readonly level: string; readonly service: string; readonly format?: LogFormat },
   destination: DestinationStream = openLog({
-    notice: (lines) => missingLines(options.service, lines),
+    notice: (lines) => formatLines(missingLines(options.service, lines), options.format),
     tickMs: () => performance.now(),
   }),
 ): Logger {
@@ -26,24 +28,50 @@ export function createLogger(
       redact: { paths: SECRET_FIELDS, censor: cut },
       serializers: { err: describeError },
     },
-    destination,
+    options.format === 'ecs' ? new EcsStream(destination) : destination,
   )
 }
 
-/** Returns a function that writes whole lines. These lines and the logger's own lines keep their order. */
+/** Converts lines of the default format. */
+export function formatLines(lines: string, format: LogFormat | undefined): string {
+  return format === 'ecs' ? toEcsLines(lines) : lines
+}
+
+class EcsStream implements DestinationStream {
+  readonly destination: DestinationStream
+
+  constructor(destination: DestinationStream) {
+    this.destination = destination
+  }
+
+  write(lines: string): void {
+    this.destination.write(toEcsLines(lines))
+  }
+}
+
+/**
+ * Returns a function that writes whole lines of the default format. These lines and the logger's own lines keep their
+ * order.
+ */
 export function writeLines(logger: Logger): (lines: string) => void {
   const stream = streamOf(logger)
   return (lines) => void stream.write(lines)
 }
 
+/** Returns a function that writes whole lines that already have the format of the logger. */
+export function writeFormattedLines(logger: Logger): (lines: string) => void {
+  const destination = destinationOf(logger)
+  return (lines) => void destination.write(lines)
+}
+
 export function droppedLines(logger: Logger): number {
-  const stream = streamOf(logger)
+  const stream = destinationOf(logger)
   return stream instanceof LogSink ? stream.droppedLines : 0
 }
 
 /** Resolves when all logged lines are written or dropped, or after `timeoutMs` milliseconds. For use before an exit. */
 export async function whenWritten(logger: Logger, timeoutMs: number): Promise<void> {
-  const stream = streamOf(logger)
+  const stream = destinationOf(logger)
   if (stream instanceof LogSink) await stream.whenIdle(timeoutMs)
 }
 
@@ -53,6 +81,11 @@ function streamOf(logger: Logger): DestinationStream {
   ]
   if (stream === undefined) throw new Error('this logger has no stream')
   return stream
+}
+
+function destinationOf(logger: Logger): DestinationStream {
+  const stream = streamOf(logger)
+  return stream instanceof EcsStream ? stream.destination : stream
 }
 
 function missingLines(service: string, lines: number): string {

@@ -1,4 +1,5 @@
-import { LOG_LEVELS, type LogLevel, type LogLevelControl } from '../logging/log-level.ts'
+import type { LogLevelControl } from '../logging/log-level.ts'
+import { LOG_LEVELS, type LogLevel } from '../logging/log-schema.ts'
 import type { ManagementEndpoint, ManagementResponse } from './management-endpoint.ts'
 
 /** Longest duration of a changed log level: one day. Seconds. */

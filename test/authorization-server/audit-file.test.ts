@@ -6,7 +6,7 @@ import { startServer } from '../fixtures/start-authorization-server.ts'
 
 t.test('the authorization server writes audit lines to log.auditFile instead of the log', async (t) => {
   const auditFile = join(t.testdir(), 'audit.log')
-  const server = await startServer(t, { log: { level: 'info', auditFile } })
+  const server = await startServer(t, { log: { level: 'info', auditFile, format: 'default' } })
   const { text } = await send(`${server.managementUrl}/metrics`)
   t.match(text, /^scopegate_audit_lines_failed_total 0$/m)
   await server.stop()

@@ -241,7 +241,7 @@ t.test('readAuthorizationServerConfig() returns exactly this configuration of a 
     signIn: { local: true, providers: [] },
     integrations: [],
     canary: undefined,
-    log: { level: 'info', auditFile: undefined },
+    log: { level: 'info', auditFile: undefined, format: 'default' },
     tracing: undefined,
   })
 })
@@ -418,7 +418,7 @@ tracing: { endpoint: 'http://collector.test:4318', sampleRatio: 0.5, trustIncomi
       scopes: ['courses:read'],
       resource: 'http://127.0.0.1:8080/mcp',
     },
-    log: { level: 'silent', auditFile: undefined },
+    log: { level: 'silent', auditFile: undefined, format: 'default' },
     tracing: { endpoint: 'http://collector.test:4318', sampleRatio: 0.5, trustIncoming: 'never' },
   })
 })

@@ -3,7 +3,7 @@ import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 
 t.test('the authorization server writes access lines only while the log level includes info', async (t) => {
-  const server = await startServer(t, { log: { level: 'info', auditFile: undefined } })
+  const server = await startServer(t, { log: { level: 'info', auditFile: undefined, format: 'default' } })
   const paths = () => server.log().flatMap((line) => (line['event'] === 'access' ? [line['url.path']] : []))
   for (const [level, path] of [
     ['warn', '/warn'],

@@ -75,6 +75,11 @@ t.test(
       ],
       [{ SCOPEGATE_DATA_DIR: join(dir, 'file', 'data') }, /Cannot write .*dataDir/, 1],
       [
+        { SCOPEGATE_LOG__AUDIT_FILE: join(dir, 'file', 'audit.log') },
+        /cannot open the file for audit lines \(ENOTDIR\).*log\.auditFile/,
+        1,
+      ],
+      [
         { SCOPEGATE_SIGNING_KEYS_FILE: join(dir, 'missing') },
         /Cannot read .*missing \(signingKeysFile\): ENOENT/,
         1,
@@ -270,4 +275,25 @@ t.test('registered clients and keys persist across a restart', async (t) => {
     { status: 400, json: { error: 'invalid_grant' } },
   )
   t.equal((await send(`${again}${ENDPOINTS.jwks}`)).text, keys)
+})
+
+t.test('with the format ecs, each line of the log has ECS names', async (t) => {
+  const ran = run(t, { SCOPEGATE_LOG__FORMAT: 'ecs' })
+  const { url } = await ran.ready
+  await send(`${url}${ENDPOINTS.token}`, { method: 'POST' })
+  ran.child.kill('SIGTERM')
+  t.equal(await ran.ended, 0)
+  const lines = ran
+    .output()
+    .split('\n')
+    .flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as Record<string, unknown>] : []))
+  t.ok(lines.every((line) => line['ecs.version'] === '8.11.0' && !('level' in line) && !('event' in line)))
+  t.match(
+    lines.find((line) => line['event.action'] === 'account_added'),
+    { 'event.dataset': 'scopegate.audit', 'user.name': 'alice', 'user.id': String },
+  )
+  t.match(
+    lines.find((line) => line['event.dataset'] === 'scopegate.access'),
+    { 'url.path': ENDPOINTS.token, 'http.response.status_code': Number, 'event.duration': Number },
+  )
 })

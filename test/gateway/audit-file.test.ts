@@ -58,3 +58,34 @@ t.test('a gateway with several workers writes audit lines to log.auditFile', asy
   t.match(lines, [{ event: 'audit', action: 'log_level_changed', log_level: 'silent' }])
   t.notOk(parse(readFileSync(logFile, 'utf8')).some(({ event }) => event === 'audit'))
 })
+
+t.test('a gateway with the format ecs writes each line of all its processes in ECS', async (t) => {
+  const cleanup = createCleanup()
+  const folder = join(t.testdir(), 'gateway')
+  mkdirSync(folder)
+  t.teardown(() => cleanup.run())
+  const logFile = join(folder, 'log')
+  const gateway = await startSoakGateway({
+    folder,
+    cleanup,
+    upstream: 'http://127.0.0.1:1',
+    settings: { workers: 2, log: { format: 'ecs' } },
+    stdout: openSync(logFile, 'a'),
+  })
+  await send(`${gateway.url}/nothing?token=x`)
+  const lines = () => parse(readFileSync(logFile, 'utf8').replace(/[^\n]*$/, ''))
+  const access = await until('the access line', async () =>
+    lines().find((line) => line['event.dataset'] === 'scopegate.access'),
+  )
+  t.match(access, {
+    'event.action': 'access',
+    'service.name': 'gateway',
+    'http.request.method': 'GET',
+    'http.response.status_code': 404,
+    'url.path': '/nothing',
+    'client.address': '127.0.0.1',
+    'event.duration': Number,
+  })
+  t.ok(lines().every((line) => line['ecs.version'] === '8.11.0' && !('level' in line) && !('event' in line)))
+  t.ok(lines().some((line) => line['event.action'] === 'listening'))
+})

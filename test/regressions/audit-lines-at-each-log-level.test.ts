@@ -21,7 +21,7 @@ t.test('the gateway writes audit lines, and no other line, with the log level si
 })
 
 t.test('the authorization server writes audit lines with the log level error', async (t) => {
-  const server = await startServer(t, { log: { level: 'error', auditFile: undefined } })
+  const server = await startServer(t, { log: { level: 'error', auditFile: undefined, format: 'default' } })
   await send(`${server.baseUrl}/.well-known/oauth-authorization-server`)
   t.match(server.log(), [
     { level: 'info', event: 'audit', action: 'account_added', username: 'alice' },

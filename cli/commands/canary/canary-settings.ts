@@ -6,11 +6,17 @@ import type { Terminal } from '../../terminal.ts'
 /** The validated arguments of `scopegate canary`. */
 export type CanarySettings = {
   readonly issuer: string
+  /** Origin that replaces the origin of the issuer in requests. */
+  readonly issuerAddress: string | undefined
   readonly clientId: string
   readonly secretFile: string
   readonly scope: string | undefined
   /** Origins, without a path. */
   readonly gateways: readonly string[]
+  /** Origins whose host has an address for each gateway. */
+  readonly gatewayServices: readonly string[]
+  /** The name in the certificates of the gateways, and their `Host`. Undefined: the host of the address. */
+  readonly serverName: string | undefined
   readonly path: string
   readonly validStatus: number
   readonly deadlineMs: number
@@ -25,14 +31,23 @@ export function readSettings(given: ParsedArguments, terminal: Terminal): Canary
   readHttpUrl('issuer', issuer)
   const path = required(given, 'path')
   if (!path.startsWith('/')) throw usageError('canary', '--path must start with /')
-  const gateways = given.texts('gateway').map(readGateway)
-  if (gateways.length === 0) throw usageError('canary', 'name a gateway: --gateway http://127.0.0.1:8080')
+  const gateways = given.texts('gateway').map((text) => readOrigin('gateway', text))
+  const gatewayServices = given.texts('gateway-service').map((text) => readOrigin('gateway-service', text))
+  if (gateways.length + gatewayServices.length === 0)
+    throw usageError('canary', 'name a gateway: --gateway http://127.0.0.1:8080')
+  const issuerAddress = given.text('issuer-address')
+  const serverName = given.text('server-name')
+  if (serverName !== undefined && !/^[A-Za-z0-9.-]{1,253}$/.test(serverName))
+    throw usageError('canary', '--server-name must be a host name, like api.example.com')
   return {
     issuer,
+    issuerAddress: issuerAddress === undefined ? undefined : readOrigin('issuer-address', issuerAddress),
     clientId: given.text('client-id') ?? 'canary',
     secretFile: resolve(terminal.folder, required(given, 'secret-file')),
     scope: given.text('scope'),
     gateways,
+    gatewayServices,
+    serverName,
     path,
     validStatus: readNumber(given, 'status', 200),
     deadlineMs: readNumber(given, 'deadline', 30) * 1000,
@@ -48,13 +63,13 @@ export function readServiceSettings(given: ParsedArguments): ServiceSettings {
   }
 }
 
-function readGateway(text: string): string {
-  const url = readHttpUrl('gateway', text)
+function readOrigin(name: string, text: string): string {
+  const url = readHttpUrl(name, text)
   // The normalized URL of an origin is the origin with a slash. The message must not contain a password of the URL.
   if (url.href !== `${url.origin}/`)
     throw usageError(
       'canary',
-      `--gateway must contain only a scheme, a host and a port, like ${url.origin}. Set --path to the protected path`,
+      `--${name} must contain only a scheme, a host and a port, like ${url.origin}. Set --path to the protected path`,
     )
   return url.origin
 }

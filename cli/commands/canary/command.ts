@@ -11,6 +11,12 @@ export const CANARY: Command = {
   ],
   options: [
     { name: 'issuer', value: 'URL', description: 'The issuer. The command reads its metadata.' },
+    {
+      name: 'issuer-address',
+      value: 'URL',
+      description:
+        'The address for requests to the issuer, e.g. inside a cluster. Default: the address in --issuer.',
+    },
     { name: 'client-id', value: 'ID', description: 'The confidential client. Default: canary.' },
     {
       name: 'secret-file',
@@ -23,6 +29,17 @@ export const CANARY: Command = {
       description: 'The requested scopes, separated by spaces. Default: the scopes of the client.',
     },
     { name: 'gateway', value: 'URL', description: 'The address of a gateway.', repeated: true },
+    {
+      name: 'gateway-service',
+      value: 'URL',
+      description: 'A name with an address for each gateway. Each run resolves all addresses of the name.',
+      repeated: true,
+    },
+    {
+      name: 'server-name',
+      value: 'NAME',
+      description: 'The name in the certificates of the gateways. Default: the host of the address.',
+    },
     { name: 'path', value: 'PATH', description: 'A path that requires a token, e.g. /api/probe.' },
     { name: 'status', value: 'CODE', description: 'The status that a valid token gets. Default: 200.' },
     {

@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
+import { request } from 'undici'
+import { type ResolveName, systemAddresses } from '../../../platform/net/resolve-name.ts'
 import { CanaryError, type CanaryStage } from './canary-error.ts'
 import type { CanarySettings } from './canary-settings.ts'
 
@@ -24,12 +26,14 @@ type RequestOptions = { readonly stop?: AbortSignal; readonly timeoutMs?: number
 export async function measureRevocation(
   settings: CanarySettings,
   stop: AbortSignal,
+  resolve: ResolveName = systemAddresses,
 ): Promise<readonly GatewayResult[]> {
-  const { gateways, path, scope, validStatus, deadlineMs } = settings
+  const { path, scope, serverName, validStatus, deadlineMs } = settings
   const client = { client_id: settings.clientId, client_secret: await readSecret(settings.secretFile) }
-  const { tokenUrl, revocationUrl } = await discover(settings.issuer, stop)
+  const { tokenUrl, revocationUrl } = await discover(settings, stop)
+  const gateways = await findGateways(settings, resolve)
   for (const gateway of gateways) {
-    const status = await statusOf(gateway + path, undefined, { stop })
+    const status = await statusOf(gateway + path, undefined, { stop, serverName })
     if (status !== 401)
       throw new CanaryError(
         'anonymous',
@@ -51,7 +55,7 @@ export async function measureRevocation(
   try {
     requireLifetime(issued['expires_in'], deadlineMs)
     for (const gateway of gateways) {
-      const status = await statusOf(gateway + path, token, { stop })
+      const status = await statusOf(gateway + path, token, { stop, serverName })
       if (status !== validStatus)
         throw new CanaryError(
           'accept',
@@ -68,7 +72,7 @@ export async function measureRevocation(
   const results = await Promise.all(
     gateways.map(async (gateway) => ({
       gateway,
-      ...(await pollRejection(gateway + path, token, start, deadlineMs, stop)),
+      ...(await pollRejection(gateway + path, token, { start, deadlineMs, stop, serverName })),
     })),
   )
   stop.throwIfAborted()
@@ -105,9 +109,17 @@ export function findFailure(results: readonly GatewayResult[], deadlineMs: numbe
 async function pollRejection(
   url: string,
   token: string,
-  start: number,
-  deadlineMs: number,
-  stop: AbortSignal,
+  {
+    start,
+    deadlineMs,
+    stop,
+    serverName,
+  }: {
+    readonly start: number
+    readonly deadlineMs: number
+    readonly stop: AbortSignal
+    readonly serverName: string | undefined
+  },
 ): Promise<Pick<GatewayResult, 'seconds' | 'status'>> {
   let last: number | undefined
   while (!stop.aborted) {
@@ -115,7 +127,7 @@ async function pollRejection(
     if (remainingMs <= 0) break
     const timeoutMs = Math.ceil(Math.min(remainingMs, REQUEST_TIMEOUT_MS))
     try {
-      last = await statusOf(url, token, { stop, timeoutMs })
+      last = await statusOf(url, token, { stop, timeoutMs, serverName })
       if (last === 401) return { seconds: (performance.now() - start) / 1000, status: last }
     } catch (error) {
       // The deadline can end the last request too early for a response. The status before it is then still valid.
@@ -126,18 +138,43 @@ async function pollRejection(
   return { seconds: undefined, status: last }
 }
 
-async function discover(issuer: string, stop: AbortSignal) {
-  const url = new URL(issuer)
-  url.pathname = `/.well-known/oauth-authorization-server${url.pathname.replace(/\/$/, '')}`
-  const metadata = await readJson('discovery', await send('discovery', url.href, {}, { stop }))
+/** Returns the origin of each gateway. Resolves all addresses of the services. */
+async function findGateways(
+  { gateways, gatewayServices }: CanarySettings,
+  resolve: ResolveName,
+): Promise<readonly string[]> {
+  const resolved = await Promise.all(
+    gatewayServices.map(async (service) => {
+      const { hostname, origin, port, protocol } = new URL(service)
+      const addresses = await resolve(hostname.replace(/^\[|\]$/g, '')).catch((error: unknown) => {
+        throw new CanaryError('gateway', `${origin} has no address. Check --gateway-service`, error)
+      })
+      return addresses.map(({ address, family }) => {
+        const host = family === 6 ? `[${address}]` : address
+        return `${protocol}//${host}${port === '' ? '' : `:${port}`}`
+      })
+    }),
+  )
+  return [...new Set([...gateways, ...resolved.flat()])]
+}
+
+async function discover({ issuer, issuerAddress }: CanarySettings, stop: AbortSignal) {
+  const { origin, pathname } = new URL(issuer)
+  /** Returns the URL at `--issuer-address`, if the URL belongs to the issuer. */
+  const reach = (url: URL): string =>
+    issuerAddress !== undefined && url.origin === origin
+      ? issuerAddress + url.pathname + url.search
+      : url.href
+  const url = new URL(`/.well-known/oauth-authorization-server${pathname.replace(/\/$/, '')}`, origin)
+  const metadata = await readJson('discovery', await send('discovery', reach(url), {}, { stop }))
   if (metadata['issuer'] !== issuer)
     throw new CanaryError(
       'discovery',
       `${url.href} names another issuer. Set --issuer to the exact value of the metadata`,
     )
   return {
-    tokenUrl: endpoint(metadata, 'token_endpoint'),
-    revocationUrl: endpoint(metadata, 'revocation_endpoint'),
+    tokenUrl: reach(endpoint(metadata, 'token_endpoint')),
+    revocationUrl: reach(endpoint(metadata, 'revocation_endpoint')),
   }
 }
 
@@ -148,11 +185,22 @@ async function revoke(url: string, fields: Readonly<Record<string, string>>): Pr
     throw new CanaryError('revoke', `${url} responds with ${response.status}. Check the client credentials`)
 }
 
-async function statusOf(url: string, token: string | undefined, options: RequestOptions): Promise<number> {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
-  const response = await send('gateway', url, { headers }, options)
-  await discardBody(response)
-  return response.status
+/** Sends a request to a gateway. A `Host` also sets the name that the certificate must contain. */
+async function statusOf(
+  url: string,
+  token: string | undefined,
+  { serverName, ...options }: RequestOptions & { readonly serverName: string | undefined },
+): Promise<number> {
+  const headers = {
+    ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    ...(serverName === undefined ? {} : { host: serverName }),
+  }
+  const { statusCode, body } = await withTimeout('gateway', url, options, (signal) =>
+    request(url, { headers, signal }),
+  )
+  // The caller needs only the status. An error of the connection has no effect then.
+  void body.dump().catch(() => undefined)
+  return statusCode
 }
 
 function postForm(
@@ -163,16 +211,26 @@ function postForm(
   return send(stage, url, { method: 'POST', body: new URLSearchParams(fields) })
 }
 
-async function send(
+function send(
   stage: CanaryStage,
   url: string,
   init: RequestInit,
-  { stop, timeoutMs = REQUEST_TIMEOUT_MS }: RequestOptions = {},
+  options: RequestOptions = {},
 ): Promise<Response> {
+  return withTimeout(stage, url, options, (signal) => fetch(url, { ...init, redirect: 'manual', signal }))
+}
+
+/** @throws {CanaryError} of `stage` when `run` fails. */
+async function withTimeout<T>(
+  stage: CanaryStage,
+  url: string,
+  { stop, timeoutMs = REQUEST_TIMEOUT_MS }: RequestOptions,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   const timeout = AbortSignal.timeout(timeoutMs)
   const signal = stop === undefined ? timeout : AbortSignal.any([timeout, stop])
   try {
-    return await fetch(url, { ...init, redirect: 'manual', signal })
+    return await run(signal)
   } catch (error) {
     stop?.throwIfAborted()
     throw new CanaryError(
@@ -203,9 +261,9 @@ async function readJson(stage: CanaryStage, response: Response): Promise<Readonl
   )
 }
 
-function endpoint(metadata: Readonly<Record<string, unknown>>, name: string): string {
+function endpoint(metadata: Readonly<Record<string, unknown>>, name: string): URL {
   const url = metadata[name]
-  if (typeof url === 'string' && URL.canParse(url)) return url
+  if (typeof url === 'string' && URL.canParse(url)) return new URL(url)
   throw new CanaryError(
     'discovery',
     `the metadata of the issuer has no ${name}. Use an issuer that supports it`,

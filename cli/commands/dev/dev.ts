@@ -42,7 +42,12 @@ export async function dev(given: ParsedArguments, terminal: Terminal): Promise<n
     const onLine = (line: string): void => {
       if (!stopping) show(name, line)
     }
-    const settings = { SCOPEGATE_CONFIG_DIR: configDir, NODE_ENV: 'development', ...env }
+    const settings = {
+      SCOPEGATE_CONFIG_DIR: configDir,
+      NODE_ENV: 'development',
+      SCOPEGATE_LOG__FORMAT: 'default', // `formatLogLine()` reads this format
+      ...env,
+    }
     const without = name === 'gateway' ? foreign.gateway : foreign.authorizationServer
     const child = startChild({ name, module, env: settings, without, onLine })
     children.push(child)

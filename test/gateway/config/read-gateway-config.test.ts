@@ -55,7 +55,7 @@ t.test(
       issuers: [{ jwt: undefined, introspection: { clientSecret: 'the secret', timeoutMs: 2_000 } }],
       tokenCache: { maxEntries: 100_000, maxTtlMs: 30_000, ttlWithoutPushMs: 5_000, negativeTtlMs: 5_000 },
       limits: { bodyBytes: 10_485_760, headersBytes: 16_384, targetBytes: 8_192, tokenBytes: 8_192 },
-      log: { level: 'info', auditFile: undefined, subject: 'hashed' },
+      log: { level: 'info', auditFile: undefined, format: 'default', subject: 'hashed' },
     })
     t.equal(config.catalogue.size, 38)
   },

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
 import { openAuditLog } from '../../../platform/logging/audit-log.ts'
+import type { LogFormat } from '../../../platform/logging/log-schema.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -13,11 +14,15 @@ const parse = (text: string): readonly Line[] =>
 const actionsOf = (lines: readonly Line[]) => lines.map(({ action, event }) => action ?? event)
 
 /** Opens an audit log of a service whose log is in memory. */
-async function start(t: Test, file: string) {
+async function start(t: Test, file: string, format: LogFormat = 'default') {
   let text = ''
-  const logger = createLogger({ level: 'warn', service: 'test' }, { write: (line) => (text += line) })
+  const logger = createLogger({ level: 'warn', service: 'test', format }, { write: (line) => (text += line) })
   const registry = new Registry()
-  const { audit, register, close } = await openAuditLog({ file, service: 'test', logger })
+  const { audit, register, close } = await openAuditLog({
+    log: { auditFile: file, format },
+    service: 'test',
+    logger,
+  })
   register(registry)
   t.teardown(close)
   return {
@@ -139,4 +144,27 @@ t.test('the content of an existing file stays', async (t) => {
   audit('new')
   await close()
   t.strictSame(actionsOf(read()), ['old', 'new'])
+})
+
+t.test('the file and the log have the format ecs, also for failed lines', async (t) => {
+  const folder = t.testdir()
+  const file = join(folder, 'audit.log')
+  const { audit, file: read, log } = await start(t, file, 'ecs')
+  audit('one')
+  await until('the line is in the file', async () => read().length === 1)
+  t.match(read(), [{ 'event.dataset': 'scopegate.audit', 'event.action': 'one', 'user.id': 'ä' }])
+  renameSync(file, join(folder, 'audit.log.1'))
+  mkdirSync(file)
+  audit('two')
+  await until('the line is in the log', async () => log().length > 1)
+  t.match(log(), [
+    { 'log.level': 'error', 'event.action': 'audit_file_failed', 'error.code': 'EISDIR' },
+    { 'event.dataset': 'scopegate.audit', 'event.action': 'two', 'user.id': 'ä' },
+  ])
+  rmdirSync(file)
+  await until('the service writes to the file again', async () => {
+    audit('again')
+    return statSync(file, { throwIfNoEntry: false }) !== undefined && read().length > 0
+  })
+  t.match(read()[0], { 'event.action': 'audit_lines_missing', 'scopegate.lines': Number })
 })

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { createAuditLog } from '../../../platform/logging/audit-log.ts'
-import { createLogLevelControl, LOG_LEVELS } from '../../../platform/logging/log-level.ts'
+import { createLogLevelControl } from '../../../platform/logging/log-level.ts'
+import { LOG_LEVELS } from '../../../platform/logging/log-schema.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { logLevelEndpoints } from '../../../platform/ops/log-level-endpoints.ts'
 import { startOpsServer } from '../../../platform/ops/ops-server.ts'

@@ -1,14 +1,17 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
+import { measureRevocation } from '../../../../cli/commands/canary/measure-revocation.ts'
 import { main } from '../../../../cli/main.ts'
+import { aCertificate } from '../../../fixtures/a-certificate.ts'
 import { aTerminal } from '../../../fixtures/a-terminal.ts'
-import { COMMAND } from '../../../fixtures/run-command.ts'
+import { COMMAND, runCommand } from '../../../fixtures/run-command.ts'
 import { scrape } from '../../../fixtures/scrape.ts'
 import { spawnPlainly } from '../../../fixtures/spawn-plainly.ts'
 import { until } from '../../../fixtures/until.ts'
@@ -16,14 +19,20 @@ import { until } from '../../../fixtures/until.ts'
 const SECRET = 'a-secret-of-the-canary-test'
 const TOKEN = 'a-token-of-the-canary-test'
 
-async function listen(t: Test, listener: RequestListener): Promise<string> {
-  const server = createServer(listener)
+/** Listens on a free port of 127.0.0.1. With `certificate`, the server uses TLS. */
+async function listen(
+  t: Test,
+  listener: RequestListener,
+  certificate?: { readonly cert: string; readonly key: string },
+): Promise<string> {
+  const server = certificate === undefined ? createServer(listener) : createTlsServer(certificate, listener)
   t.teardown(() => {
     server.close()
     server.closeAllConnections()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const scheme = certificate === undefined ? 'http' : 'https'
+  return `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 /** An issuer with client credentials. */
@@ -34,15 +43,18 @@ async function startIssuer(t: Test) {
     revocationStatus: 200,
     isGatewayClosed: false,
     lifetimeSeconds: 60,
+    /** The issuer in the metadata. Default: the address of the issuer. */
+    issuer: '',
   }
   const url = await listen(t, async (request, response) => {
     const fields = new URLSearchParams(await text(request))
     const send = (status: number, body: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-    if (request.method === 'GET')
-      return send(200, { issuer: url, token_endpoint: `${url}/token`, revocation_endpoint: `${url}/revoke` })
+    const issuer = state.issuer || url
+    const endpoints = { token_endpoint: `${issuer}/token?x=1`, revocation_endpoint: `${issuer}/revoke` }
+    if (request.method === 'GET') return send(200, { issuer, ...endpoints })
     if (fields.get('client_secret') !== SECRET) return send(401, { error: 'invalid_client' })
-    if (request.url === '/token') {
+    if (request.url === '/token?x=1') {
       state.isRevoked = false
       return send(200, { access_token: TOKEN, expires_in: state.lifetimeSeconds })
     }
@@ -89,7 +101,7 @@ async function start(t: Test) {
     t.notMatch(terminal.said.out + terminal.said.err, SECRET, 'the output contains no secret')
     return { code, ...terminal.said }
   }
-  return { issuer, startGateway, obeys, argumentsFor, run }
+  return { folder, issuer, startGateway, obeys, argumentsFor, run }
 }
 
 t.test('canary measures each gateway that rejects the revoked token', async (t) => {
@@ -208,6 +220,92 @@ t.test('canary revokes the token when SIGTERM stops a run', async (t) => {
   t.equal(issuer.state.isRevoked, true)
 })
 
+t.test('canary measures each address of a service, and resolves the name at each run', async (t) => {
+  const { folder, issuer, startGateway, obeys } = await start(t)
+  const first = await startGateway(obeys)
+  const port = Number(new URL(first).port)
+  const server = createServer((request, response) => response.writeHead(obeys(request)).end())
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.2', resolve))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const second = `http://127.0.0.2:${port}`
+  const settings = {
+    issuer: issuer.url,
+    issuerAddress: undefined,
+    clientId: 'canary',
+    secretFile: join(folder, 'secret'),
+    scope: undefined,
+    gateways: [first],
+    gatewayServices: [`http://gateways.test:${port}`],
+    serverName: undefined,
+    path: '/protected',
+    validStatus: 200,
+    deadlineMs: 5_000,
+  }
+  const asked: string[] = []
+  const measure = async (addresses: readonly string[]) => {
+    const results = await measureRevocation(settings, new AbortController().signal, async (name) => {
+      asked.push(name)
+      return addresses.map((address) => ({ address, family: 4 }))
+    })
+    return results.map(({ gateway, status }) => `${gateway} ${status}`)
+  }
+  t.same(await measure(['127.0.0.1', '127.0.0.2', '127.0.0.2']), [`${first} 401`, `${second} 401`])
+  t.same(await measure(['127.0.0.1']), [`${first} 401`])
+  t.same(asked, ['gateways.test', 'gateways.test'])
+  const nowhere = measureRevocation(settings, new AbortController().signal, async () => {
+    throw new Error('ENOTFOUND')
+  })
+  await t.rejects(nowhere, { stage: 'gateway', message: /gateways\.test:\d+ has no address\. Check/ })
+  const ipv6 = measureRevocation(settings, new AbortController().signal, async () => [
+    { address: '::ffff:127.0.0.3', family: 6 },
+  ])
+  await t.rejects(ipv6, { stage: 'gateway', message: `http://[::ffff:127.0.0.3]:${port}/protected does not` })
+})
+
+t.test('canary resolves the name of --gateway-service with the resolver of the system', async (t) => {
+  const { startGateway, obeys, run } = await start(t)
+  const gateway = await startGateway(obeys)
+  const service = gateway.replace('127.0.0.1', 'localhost')
+  const result = await run([], { 'gateway-service': service })
+  t.match(result.out + result.err, `${gateway} `)
+  t.notMatch(result.out + result.err, service, 'the output contains the address')
+})
+
+t.test('canary expects the name of --server-name in the certificate of a gateway', async (t) => {
+  const { folder, obeys, argumentsFor } = await start(t)
+  const certificate = aCertificate({ names: ['gateways.test'] })
+  const file = join(folder, 'ca.pem')
+  writeFileSync(file, certificate.cert)
+  const hosts = new Set<string | undefined>()
+  const gateway = await listen(
+    t,
+    (request, response) => {
+      hosts.add(request.headers.host)
+      response.writeHead(obeys(request)).end()
+    },
+    certificate,
+  )
+  const env = { NODE_EXTRA_CA_CERTS: file }
+  const named = await runCommand(argumentsFor([gateway], { 'server-name': 'gateways.test' }), env)
+  t.match(named, { code: 0, output: 'rejects the revoked token' })
+  t.same([...hosts], ['gateways.test'])
+  const unnamed = await runCommand(argumentsFor([gateway]), env)
+  t.match(unnamed, { code: 1, output: 'stage gateway' })
+})
+
+t.test('canary sends the requests to the issuer to --issuer-address', async (t) => {
+  const { issuer, startGateway, obeys, run } = await start(t)
+  issuer.state.issuer = 'http://issuer.test'
+  const given = { issuer: 'http://issuer.test', 'issuer-address': issuer.url }
+  t.match(await run([await startGateway(obeys)], given), { code: 0, err: '' })
+  t.equal(issuer.state.revocations, 1)
+  issuer.state.issuer = 'http://other.test'
+  t.match(await run([await startGateway(obeys)], given), { code: 1, err: 'names another issuer' })
+})
+
 t.test('canary rejects wrong arguments with exit code 2', async (t) => {
   const { run } = await start(t)
   t.match(await run([]), { code: 2, err: /name a gateway/ })
@@ -218,6 +316,12 @@ t.test('canary rejects wrong arguments with exit code 2', async (t) => {
   const withPassword = await run(['http://user:a-password@127.0.0.1:9'])
   t.equal(withPassword.code, 2)
   t.notMatch(withPassword.err, 'a-password')
+  for (const name of ['gateway-service', 'issuer-address'])
+    t.match(await run(['http://127.0.0.1:9'], { [name]: 'http://127.0.0.1:9/x' }), {
+      code: 2,
+      err: `--${name} must contain only a scheme`,
+    })
+  t.match(await run(['http://127.0.0.1:9'], { 'server-name': 'a b' }), { code: 2, err: /--server-name must/ })
   t.match(await run(['http://127.0.0.1:9'], { issuer: 'file:///x' }), { code: 2, err: /--issuer must be/ })
   for (const [name, value] of Object.entries({ path: 'x', deadline: '0', status: 'ok', issuer: 'x' }))
     t.match(await run(['http://127.0.0.1:9'], { [name]: value }), { code: 2, err: new RegExp(`--${name}`) })
