@@ -36,13 +36,25 @@ export function startUpstreamSpan(
       'scopegate.upstream': upstream,
     })
   }
-  const headers: string[] = []
-  for (let at = 0; at + 1 < upstreamHeaders.length; at += 2) {
-    const [name = '', value = ''] = [upstreamHeaders[at], upstreamHeaders[at + 1]]
-    if (!TRACE_HEADERS.has(name.toLowerCase())) headers.push(name, value)
-  }
-  headers.push(...traceHeaders(context.upstreamSpan ?? span))
-  return headers
+  const added = traceHeaders(context.upstreamSpan ?? span)
+  return [
+    ...(hasTraceHeader(upstreamHeaders) ? withoutTraceHeaders(upstreamHeaders) : upstreamHeaders),
+    ...added,
+  ]
+}
+
+function hasTraceHeader(headers: readonly string[]): boolean {
+  for (let at = 0; at < headers.length; at += 2) if (isTraceHeader(headers[at] ?? '')) return true
+  return false
+}
+
+function withoutTraceHeaders(headers: readonly string[]): readonly string[] {
+  return headers.filter((_, at) => !isTraceHeader(headers[at - (at % 2)] ?? ''))
+}
+
+function isTraceHeader(name: string): boolean {
+  // The comparison of the length spares a lower-case copy of each name.
+  return (name.length === 11 || name.length === 10) && TRACE_HEADERS.has(name.toLowerCase())
 }
 
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])

@@ -1,5 +1,6 @@
 // Loads the OpenTelemetry SDK. Only `open-tracing.ts` imports this module, and only if tracing is configured.
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { randomFillSync } from 'node:crypto'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import {
@@ -19,6 +20,7 @@ import {
   AlwaysOnSampler,
   ParentBasedSampler,
   type Sampler,
+  SamplingDecision,
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
@@ -46,13 +48,17 @@ export function startTracing(options: {
     logger,
     endpoint: new URL(url).origin,
   })
+  const sampler = createSampler(settings)
+  const randomHex = createHexSource()
+  let rootTraceId = ''
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
       'service.name': options.serviceName,
       'service.version': options.version,
       'process.pid': process.pid,
     }).merge(detectResources({ detectors: [envDetector] })),
-    sampler: createSampler(settings),
+    sampler,
+    idGenerator: { generateTraceId: () => rootTraceId, generateSpanId: () => randomHex(SPAN_ID_BYTES) },
     spanProcessors: [queue],
   })
   const tracer = provider.getTracer('scopegate', options.version)
@@ -65,8 +71,21 @@ export function startTracing(options: {
   }
 
   return {
-    startServerSpan: (name, headers) =>
-      tracer.startSpan(name, SERVER, headers === undefined ? ROOT_CONTEXT : remoteContext(headers)),
+    startServerSpan(name, headers) {
+      const context = headers === undefined ? ROOT_CONTEXT : remoteContext(headers)
+      if (context === ROOT_CONTEXT) {
+        rootTraceId = randomHex(TRACE_ID_BYTES)
+        // Most traces are not recorded. For these traces, the SDK would create a context and attributes for nothing.
+        const { decision } = sampler.shouldSample(ROOT_CONTEXT, rootTraceId, name, SpanKind.SERVER, {}, [])
+        if (decision === SamplingDecision.NOT_RECORD)
+          return trace.wrapSpanContext({
+            traceId: rootTraceId,
+            spanId: randomHex(SPAN_ID_BYTES),
+            traceFlags: TraceFlags.NONE,
+          })
+      }
+      return tracer.startSpan(name, SERVER, context)
+    },
     startClientSpan: (name, parent, attributes) =>
       tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, trace.setSpan(ROOT_CONTEXT, parent)),
     run: (span, call) => storage.run(span, call),
@@ -95,6 +114,8 @@ export function startTracing(options: {
   }
 }
 
+const TRACE_ID_BYTES = 16
+const SPAN_ID_BYTES = 8
 const AGENT_OPTIONS = { keepAlive: true, maxSockets: 1 }
 const SERVER = { kind: SpanKind.SERVER }
 
@@ -105,6 +126,20 @@ function createSampler({ sampler, sampleRatio }: TracingSettings): Sampler {
       ? new AlwaysOnSampler()
       : new AlwaysOffSampler()
   return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
+}
+
+/** Returns a function that returns random bytes as hexadecimal digits. One call of the random generator fills a pool. */
+function createHexSource(): (bytes: number) => string {
+  const pool = Buffer.allocUnsafe(4_096)
+  let at = pool.length
+  return (bytes) => {
+    if (at + bytes > pool.length) {
+      randomFillSync(pool)
+      at = 0
+    }
+    at += bytes
+    return pool.toString('hex', at - bytes, at)
+  }
 }
 
 /** Returns the context of the sender. An invalid `traceparent` gives an empty context, which starts a new trace. */
