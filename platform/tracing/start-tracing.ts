@@ -8,6 +8,7 @@ import {
   createTraceState,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
   TraceFlags,
@@ -49,8 +50,8 @@ export function startTracing(options: {
     endpoint: new URL(url).origin,
   })
   const sampler = createSampler(settings)
-  const randomHex = createHexSource()
-  let rootTraceId = ''
+  const nextIds = createIdSource()
+  let ids = nextIds()
   const provider = new TracerProvider({
     resource: resourceFromAttributes({
       'service.name': options.serviceName,
@@ -58,7 +59,7 @@ export function startTracing(options: {
       'process.pid': process.pid,
     }).merge(detectResources({ detectors: [envDetector] })),
     sampler,
-    idGenerator: { generateTraceId: () => rootTraceId, generateSpanId: () => randomHex(SPAN_ID_BYTES) },
+    idGenerator: { generateTraceId: () => ids.traceId, generateSpanId: () => nextIds().spanId },
     spanProcessors: [queue],
   })
   const tracer = provider.getTracer('scopegate', options.version)
@@ -74,15 +75,10 @@ export function startTracing(options: {
     startServerSpan(name, headers) {
       const context = headers === undefined ? ROOT_CONTEXT : remoteContext(headers)
       if (context === ROOT_CONTEXT) {
-        rootTraceId = randomHex(TRACE_ID_BYTES)
-        // Most traces are not recorded. For these traces, the SDK would create a context and attributes for nothing.
-        const { decision } = sampler.shouldSample(ROOT_CONTEXT, rootTraceId, name, SpanKind.SERVER, {}, [])
-        if (decision === SamplingDecision.NOT_RECORD)
-          return trace.wrapSpanContext({
-            traceId: rootTraceId,
-            spanId: randomHex(SPAN_ID_BYTES),
-            traceFlags: TraceFlags.NONE,
-          })
+        ids = nextIds()
+        // Most traces are not recorded. For these traces, the SDK would create contexts and attributes for nothing.
+        const { decision } = sampler.shouldSample(ROOT_CONTEXT, ids.traceId, name, SpanKind.SERVER, {}, [])
+        if (decision === SamplingDecision.NOT_RECORD) return trace.wrapSpanContext(ids)
       }
       return tracer.startSpan(name, SERVER, context)
     },
@@ -114,8 +110,8 @@ export function startTracing(options: {
   }
 }
 
-const TRACE_ID_BYTES = 16
-const SPAN_ID_BYTES = 8
+const TRACE_ID_LENGTH = 32
+const IDS_LENGTH = 48
 const AGENT_OPTIONS = { keepAlive: true, maxSockets: 1 }
 const SERVER = { kind: SpanKind.SERVER }
 
@@ -128,17 +124,23 @@ function createSampler({ sampler, sampleRatio }: TracingSettings): Sampler {
   return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
 }
 
-/** Returns a function that returns random bytes as hexadecimal digits. One call of the random generator fills a pool. */
-function createHexSource(): (bytes: number) => string {
-  const pool = Buffer.allocUnsafe(4_096)
-  let at = pool.length
-  return (bytes) => {
-    if (at + bytes > pool.length) {
-      randomFillSync(pool)
+/**
+ * Returns a function that returns random IDs of a trace and of a span, in hexadecimal digits. The IDs are parts of one
+ * random text, because a part costs less than a conversion for each ID.
+ */
+function createIdSource(): () => SpanContext {
+  const pool = Buffer.allocUnsafe(2_400)
+  let text = ''
+  let at = 0
+  return () => {
+    if (at === text.length) {
+      text = randomFillSync(pool).toString('hex')
       at = 0
     }
-    at += bytes
-    return pool.toString('hex', at - bytes, at)
+    const traceId = text.slice(at, at + TRACE_ID_LENGTH)
+    const spanId = text.slice(at + TRACE_ID_LENGTH, at + IDS_LENGTH)
+    at += IDS_LENGTH
+    return { traceId, spanId, traceFlags: TraceFlags.NONE }
   }
 }
 
