@@ -70,19 +70,19 @@ export function endRequestSpans(
   const { route, decision, token, canonical, requestId } = context
   const method = methodOf(context)
   span.updateName(route === undefined ? spanMethod(method) : `${spanMethod(method)} ${route.path}`)
-  span.setAttributes({
-    'http.request.method': method,
-    'http.response.status_code': status,
-    'scopegate.request_id': requestId,
-    ...(canonical === undefined ? {} : { 'url.path': canonical.path }),
-    ...(route === undefined ? {} : { 'http.route': route.path, 'scopegate.route': route.name }),
-    ...(route?.kind === 'api' ? { 'scopegate.policy': route.policy.policy } : {}),
-    ...(decision === undefined
-      ? {}
-      : { 'scopegate.decision': decision.decision, 'scopegate.reason': decision.reason }),
-    ...(token === undefined ? {} : { 'scopegate.token.kind': tokenKind(token) }),
-    ...(errorType === undefined ? {} : { 'error.type': errorType }),
-  })
+  span.setAttribute('http.request.method', method)
+  span.setAttribute('http.response.status_code', status)
+  span.setAttribute('scopegate.request_id', requestId)
+  if (canonical !== undefined) span.setAttribute('url.path', canonical.path)
+  if (route !== undefined)
+    span.setAttribute('http.route', route.path).setAttribute('scopegate.route', route.name)
+  if (route?.kind === 'api') span.setAttribute('scopegate.policy', route.policy.policy)
+  if (decision !== undefined) {
+    span.setAttribute('scopegate.decision', decision.decision)
+    span.setAttribute('scopegate.reason', decision.reason)
+  }
+  if (token !== undefined) span.setAttribute('scopegate.token.kind', tokenKind(token))
+  if (errorType !== undefined) span.setAttribute('error.type', errorType)
   if (status >= 500) span.setStatus(ERROR_STATUS)
   span.end()
 }

@@ -4,8 +4,8 @@ import type { TracingMeter } from './tracing-metrics.ts'
 
 /** Ended spans that wait for their export. Each span takes about 2 KB. */
 const MAX_QUEUED = 2_048
-/** Spans per export. The serialization blocks the event loop, so a batch is small. */
-const MAX_BATCH = 128
+/** Spans per export. The serialization of a batch blocks the event loop for about one millisecond. */
+const MAX_BATCH = 256
 const EXPORT_EVERY_MS = 1_000
 /** Longest time that a shutdown waits for the export of the queue. */
 const CLOSE_TIMEOUT_MS = 2_000
