@@ -510,6 +510,12 @@ env:
   {{- with .env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
+  {{- with .root.Values.tracing.headers }}
+  {{- if .existingSecret }}
+  - name: OTEL_EXPORTER_OTLP_HEADERS
+    valueFrom: { secretKeyRef: { name: {{ .existingSecret }}, key: {{ .key }} } }
+  {{- end }}
+  {{- end }}
   {{- with concat .root.Values.extraEnv .own.extraEnv }}
   {{- tpl (toYaml .) $.root | nindent 2 }}
   {{- end }}

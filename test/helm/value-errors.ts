@@ -32,6 +32,10 @@ export const VALUE_ERRORS: readonly {
     says: 'The chart requires Kubernetes 1.30 or later, for lifecycle.preStop.sleep and matchLabelKeys (got v1.29.3).',
   },
   {
+    set: ['tracing.headers.existingSecret=otlp'],
+    says: 'tracing.headers.existingSecret is set, but tracing.endpoint is empty, so no service exports traces. Set tracing.endpoint to the URL of an OTLP receiver, such as http://otel-collector:4318.',
+  },
+  {
     set: ['replicaCount=2'],
     says: 'The authorization server would run with 2 replicas, each with a separate SQLite store: a token issued by one is unknown to the others. Set postgres.url, or redis.url (or redis.existingSecret), so that they share a store, or authorizationServer.replicaCount=1 to run one beside several gateways.',
   },

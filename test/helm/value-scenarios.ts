@@ -1635,6 +1635,47 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
+    name: 'traces',
+    values: {
+      tracing: {
+        ...{ endpoint: 'http://otel:4318', sampleRatio: 0.1, trustIncoming: 'never' },
+        headers: { existingSecret: 'otlp', key: 'all' },
+      },
+    },
+    checks: [
+      [
+        'tracing.endpoint, tracing.sampleRatio, tracing.trustIncoming',
+        both((c, one) => c.config(one)['tracing']),
+        [
+          { endpoint: 'http://otel:4318', sampleRatio: 0.1, trustIncoming: 'never' },
+          { endpoint: 'http://otel:4318', sampleRatio: 0.1 },
+        ],
+      ],
+      [
+        'tracing.headers.existingSecret, tracing.headers.key',
+        both((c, one) => c.container(one).env?.filter(({ name }) => name.startsWith('OTEL'))),
+        twice([
+          {
+            name: 'OTEL_EXPORTER_OTLP_HEADERS',
+            valueFrom: { secretKeyRef: { name: 'otlp', key: 'all' } },
+          },
+        ]),
+      ],
+    ],
+  },
+  {
+    name: 'no traces',
+    values: {},
+    checks: [
+      ['tracing.endpoint', both((c, one) => c.config(one)['tracing']), twice(undefined)],
+      [
+        'tracing.headers.existingSecret',
+        both((c, one) => c.container(one).env?.some(({ name }) => name.startsWith('OTEL'))),
+        twice(false),
+      ],
+    ],
+  },
+  {
     name: 'network policies with given peers and further rules',
     values: {
       extraEnv: [{ name: 'HTTPS_PROXY', value: 'http://proxy:3128' }],
