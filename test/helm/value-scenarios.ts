@@ -263,6 +263,8 @@ export const SCENARIOS: readonly Scenario[] = [
         baseUrl: 'https://api.example.org',
         name: 'Bookshop',
         logLevel: 'debug',
+        logFormat: 'ecs',
+        auditFile: '/var/log/gateway/audit.log',
         issuers: [
           {
             issuer: 'https://login.example.org',
@@ -302,6 +304,7 @@ export const SCENARIOS: readonly Scenario[] = [
         cookieSecret: { existingSecretKey: 'unused' },
         replicaCount: 2,
         accessTokenFormat: 'jwt',
+        auditFile: '/var/log/server/audit.log',
         clientDocuments: { domains: ['agents.example.org'] },
         image: { repository: 'server', digest: DIGESTS.server },
         signingKeys: { existingSecret: 'signing', existingSecretKey: 'keys' },
@@ -421,7 +424,15 @@ export const SCENARIOS: readonly Scenario[] = [
       ],
       ['gateway.baseUrl', (c) => c.config('gateway')['baseUrl'], 'https://api.example.org'],
       ['gateway.name', both((c, one) => c.config(one)['name']), twice('Bookshop')],
-      ['gateway.logLevel', both((c, one) => c.config(one)['log']), twice({ level: 'debug' })],
+      [
+        'gateway.logLevel, gateway.logFormat, gateway.auditFile, authorizationServer.auditFile',
+        both((c, one) => c.config(one)['log']),
+        ['gateway', 'server'].map((name) => ({
+          level: 'debug',
+          format: 'ecs',
+          auditFile: `/var/log/${name}/audit.log`,
+        })),
+      ],
       [
         'gateway.issuers, gateway.bundledIssuer, authorizationServer.issuer, authorizationServer.gatewayClient.id, authorizationServer.accessTokenFormat',
         (c) => c.config('gateway')['issuers'],
@@ -1127,7 +1138,7 @@ export const SCENARIOS: readonly Scenario[] = [
             },
           ],
           listen: { host: '0.0.0.0', port: 8080 },
-          log: { level: 'info' },
+          log: { level: 'info', format: 'default' },
           management: { host: '0.0.0.0', port: 9090, names: names('gw-scopegate', 'shop') },
           name: 'Scopegate',
           policies: '/etc/scopegate/policies',
@@ -1144,7 +1155,7 @@ export const SCENARIOS: readonly Scenario[] = [
           gatewayClient: { id: 'gateway', secretFile: '/etc/scopegate/secrets/gateway-client-secret' },
           issuer: 'http://127.0.0.1:8080',
           listen: { host: '0.0.0.0', port: 8081 },
-          log: { level: 'info' },
+          log: { level: 'info', format: 'default' },
           management: {
             host: '0.0.0.0',
             port: 9091,
