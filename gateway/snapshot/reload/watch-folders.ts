@@ -31,7 +31,7 @@ const QUIET_MS = 200
 const LONGEST_WAIT_MS = 2_000
 /** Interval of regular checks, because some file systems do not report changes. Milliseconds. */
 const CHECK_EVERY_MS = 30_000
-/** Interval of checks for a deleted folder. Milliseconds. */
+/** Interval of checks for a deleted or unreadable folder. Milliseconds. */
 const MISSING_EVERY_MS = 1_000
 
 type Watched = { readonly watcher: FSWatcher; readonly identity: string }
@@ -101,6 +101,8 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
       // Checks again, because the system did not report changes between the last check and the start of this watch.
       touched()
     } catch (error) {
+      // The read of the folder reports this error. The system does not report the end of the error.
+      if (errorCode(error) === 'EACCES') return false
       logUnavailable(error)
     }
     return true

@@ -113,6 +113,22 @@ t.test('a folder is watched again when it exists again, or when its symbolic lin
   await linked.noticed('written where it leads now', () => writeFileSync(join(parent, 'two', 'a'), '3'))
 })
 
+t.test('an unreadable folder is watched as soon as the permission exists', async (t) => {
+  const dir = t.testdir()
+  let isReadable = false
+  const watched = start(t, dir, {
+    watch: (folder, how, listener) => {
+      if (!isReadable) throw Object.assign(new Error('permission denied'), { code: 'EACCES' })
+      watched.counts.watches += 1
+      return systemsWatch(folder, how, listener)
+    },
+  })
+  await until('two checks without the permission', async () => watched.counts.looks > 1)
+  isReadable = true
+  await until('the folder is watched', async () => watched.counts.watches === 1)
+  t.same(watched.lines, [], 'the read of the folder reports the error')
+})
+
 t.test('without a file system watch the folder is polled, and the log reports this once', async (t) => {
   const dir = t.testdir()
   const fails = start(t, dir, {
