@@ -50,7 +50,7 @@ function unusableClientSecret(
       `the client secret of the gateway is not usable: ${why}`,
       wholeFile(displayPath(file)),
       {
-        hint: `write the client_secret from the authorization server to the file in issuers[${index}].introspection.clientSecretFile`,
+        hint: `write the client_secret from the authorization server to the file in issuers[${index}].introspection.clientSecretFile, and grant read permission to the user of this process`,
       },
     ),
   ])

@@ -73,7 +73,7 @@ export function readOverrides(options: {
           'C001',
           `the file at the path in ${name} cannot be read (${errorCode(error)})`,
           wholeFile(`environment variable ${name}`),
-          { hint: `the path is ${given}` },
+          { hint: `write a file that this user may read to ${given}` },
         ),
       )
     }

@@ -114,7 +114,7 @@ function readOrFault(file: string, name: string): string | ConnectionFault {
   } catch (error) {
     return {
       message: `${name}: the file cannot be read (${errorCode(error)})`,
-      hint: `the path is ${file}`,
+      hint: `write a file that this user may read to ${file}`,
     }
   }
 }

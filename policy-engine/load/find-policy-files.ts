@@ -29,12 +29,7 @@ export function findPolicyFiles(
 ): PolicyFiles {
   const location = wholeFile(displayPath(dir))
   if ('code' in folder) {
-    const hint =
-      folder.code === 'LINK_OUTSIDE'
-        ? 'replace the link by a copy of the folder'
-        : isSource
-          ? 'restore the folder, or correct "folder" of the source in gateway.yaml'
-          : 'set "policies" in gateway.yaml, or --policies'
+    const hint = suggestFolder(folder.code, isSource)
     const at = folder.folder === undefined ? location : wholeFile(displayPath(join(dir, folder.folder)))
     const excess = explainExcess(folder.code)
     const problem =
@@ -73,10 +68,19 @@ export function findPolicyFiles(
   return { policies, tests, diagnostics }
 }
 
+function suggestFolder(code: string, isSource: boolean): string {
+  if (code === 'LINK_OUTSIDE') return 'replace the link by a copy of the folder'
+  if (isPermissionError(code)) return 'grant read and execute permission to the user of this process'
+  return isSource
+    ? 'restore the folder, or correct "folder" of the source in gateway.yaml'
+    : 'set "policies" in gateway.yaml, or --policies'
+}
+
 function explainFolder(code: string): string {
   if (code === 'ENOENT') return 'the folder does not exist'
   if (code === 'ENOTDIR') return 'this is a file, not a folder'
   if (code === 'LINK_OUTSIDE') return 'the symbolic link leads outside of the folder of the policy source'
+  if (isPermissionError(code)) return 'permission denied'
   return `the folder cannot be read (${code})`
 }
 
@@ -86,4 +90,8 @@ function explainExcess(code: string): string | undefined {
   if (code === 'TOO_MUCH_TEXT')
     return `the policies of the folder have more than ${SOURCE_LIMITS.characters} characters`
   return undefined
+}
+
+function isPermissionError(code: string): boolean {
+  return code === 'EACCES' || code === 'EPERM'
 }

@@ -146,7 +146,7 @@ t.test('readOverrides() reports a file that cannot be read, with its path and th
     severity: 'error',
     message: `the file at the path in ${name} cannot be read (${code})`,
     location: location(name),
-    hint: `the path is ${path}`,
+    hint: `write a file that this user may read to ${path}`,
     related: [],
   })
   t.strictSame(read({ PORT_FILE: nowhere, SCOPEGATE_BASE_URL_FILE: folder }), {

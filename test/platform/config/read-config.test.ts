@@ -313,7 +313,7 @@ t.test('readConfig() names the variable in each message, and repeats no name', a
       message:
         'the file at the path in SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE cannot be read (ENOENT)',
       location: inVariable('SCOPEGATE_ISSUERS__0__CLIENT_SECRET_FILE_FILE'),
-      hint: 'the path is /nowhere/secret',
+      hint: 'write a file that this user may read to /nowhere/secret',
       related: [],
     },
     {
