@@ -1,14 +1,19 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
+import { startPostgres } from '../fixtures/postgres.ts'
 import { send } from '../fixtures/send.ts'
 import { plainEnvironment } from '../fixtures/spawn-plainly.ts'
+import { startRedis } from '../fixtures/start-redis.ts'
 import { quietPort } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
+import { writeSigningKeys } from '../fixtures/write-signing-keys.ts'
 
 const MAIN = join(findPackageRoot(), 'authorization-server', 'main.ts')
 
@@ -249,6 +254,52 @@ t.test('rejects a drain configuration without time for open requests', async (t)
   t.equal(await ran.ended, 3)
   t.match(ran.output(), /error\[C301\]: drain\.delay must be shorter than drain\.grace/)
 })
+
+t.test(
+  'a server that starts before its store exits, and the next start after the store succeeds',
+  async (t) => {
+    const postgres = await startPostgres()
+    t.teardown(() => postgres.remove())
+    await postgres.stop()
+    const redisPort = await quietPort()
+    const stores = [
+      {
+        env: {
+          SCOPEGATE_STORE__TYPE: 'postgres',
+          SCOPEGATE_POSTGRES__URL: `${postgres.url}?sslmode=disable`,
+        },
+        message: /^PostgreSQL at \S+ cannot be reached .* Start PostgreSQL, or correct postgres\.url/m,
+        start: () => postgres.start(),
+      },
+      {
+        env: { SCOPEGATE_STORE__TYPE: 'redis', REDIS_URL: `redis://127.0.0.1:${redisPort}` },
+        message: /^Redis at \S+ cannot be reached .* Start Redis, or correct redis\.url/m,
+        start: async () => {
+          const redis = await startRedis({ folder: t.testdir(), port: redisPort })
+          t.teardown(() => redis.stop())
+        },
+      },
+    ]
+    for (const { env, message, start } of stores) {
+      const dataDir = mkdtempSync(join(tmpdir(), 'scopegate-'))
+      t.teardown(() => rmSync(dataDir, { recursive: true }))
+      await writeSigningKeys(dataDir)
+      const settings = {
+        ...env,
+        SCOPEGATE_DATA_DIR: dataDir,
+        SCOPEGATE_SIGNING_KEYS_FILE: join(dataDir, 'signing-keys.json'),
+        SCOPEGATE_COOKIE_KEYS_FILE: join(dataDir, 'cookie-keys'),
+      }
+      writeFileSync(settings.SCOPEGATE_COOKIE_KEYS_FILE, `${'k'.repeat(48)}\n`)
+      const early = run(t, settings)
+      t.equal(await early.ended, 1, early.output())
+      t.match(early.output(), message)
+      await start()
+      const { managementUrl } = await run(t, settings).ready
+      t.equal((await send(`${managementUrl}/readyz`)).status, 200)
+    }
+  },
+)
 
 t.test('registered clients and keys persist across a restart', async (t) => {
   const dir = t.testdir()

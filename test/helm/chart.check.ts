@@ -571,6 +571,29 @@ t.test('extraEnv reaches the component that it is set for', async (t) => {
   ])
 })
 
+t.test('pods need each Secret and ConfigMap, except those of policy sources', async (t) => {
+  for (const [file, objects] of RENDERED) {
+    const pods = objects.flatMap(({ spec }) => spec?.template?.spec ?? [])
+    const references = pods.flatMap(({ volumes = [], containers, initContainers = [] }) => [
+      ...volumes.flatMap(({ name, secret, configMap, projected }) =>
+        [secret, configMap, ...(projected?.sources.flatMap((one) => [one.secret, one.configMap]) ?? [])].map(
+          (one) => ({ name, one }),
+        ),
+      ),
+      ...[...containers, ...initContainers].flatMap(({ env = [] }) =>
+        env.map(({ name, valueFrom }) => ({ name, one: valueFrom?.secretKeyRef })),
+      ),
+    ])
+    for (const { name, one } of references)
+      if (one !== undefined)
+        t.equal(
+          (one as { optional?: boolean }).optional === true,
+          /^source-\d+(-secret)?$/.test(name),
+          `${file}: ${name}`,
+        )
+  }
+})
+
 t.test('each ConfigMap of policies has a separate folder', async (t) => {
   const mountsOf = (...args: readonly string[]) => {
     const pod = find(render(...args), 'Deployment', 'gw-scopegate').spec?.template?.spec
