@@ -571,7 +571,7 @@ t.test('extraEnv reaches the component that it is set for', async (t) => {
   ])
 })
 
-t.test('pods need each Secret and ConfigMap, except those of policy sources', async (t) => {
+t.test('only policy sources have optional Secrets and ConfigMaps', async (t) => {
   for (const [file, objects] of RENDERED) {
     const pods = objects.flatMap(({ spec }) => spec?.template?.spec ?? [])
     const references = pods.flatMap(({ volumes = [], containers, initContainers = [] }) => [
