@@ -7,6 +7,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { installComposeCheck } from './install-compose-check.js'
 import { buildChartRenderer, installHelm } from './install-helm.js'
 import { installHelmUnittest } from './install-helm-unittest.js'
 import { installKubeconform, installKubeSchemas } from './install-kubeconform.js'
@@ -28,6 +29,7 @@ const env = {
   SCOPEGATE_KUBECONFORM: installKubeconform(),
   SCOPEGATE_KUBE_SCHEMAS: installKubeSchemas(),
   SCOPEGATE_POD_CHECKS: installPodChecks(),
+  SCOPEGATE_COMPOSE_CHECK: installComposeCheck(),
 }
 
 // The pods and the image run the emitted JavaScript.

@@ -1,6 +1,6 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, chownSync, mkdtempSync, readFileSync, statSync } from 'node:fs'
+import { chmodSync, chownSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -49,6 +49,16 @@ const PROMETHEUS_IMAGE: Image = {
 type Running = RunningContainer & { readonly output: () => string }
 
 inNamespaces(import.meta.filename, () => {
+  t.test('the loader of Docker Compose accepts compose.yaml with and without its profile', async (t) => {
+    for (const profiles of [[], ['monitoring']]) {
+      const { status, stderr } = checkCompose(join(ROOT, 'compose.yaml'), ...profiles)
+      t.equal(status, 0, stderr)
+    }
+    const changed = join(t.testdir(), 'compose.yaml')
+    writeFileSync(changed, readFileSync(join(ROOT, 'compose.yaml'), 'utf8').replace('cap_drop', 'cap_drops'))
+    t.match(checkCompose(changed).stderr, 'cap_drops')
+  })
+
   t.test('the services of compose.yaml start, become healthy and serve requests', async (t) => {
     const { services } = readComposeFile()
     const volumes = makeVolumes()
@@ -101,6 +111,13 @@ inNamespaces(import.meta.filename, () => {
     }
   })
 })
+
+function checkCompose(file: string, ...profiles: readonly string[]) {
+  const command = process.env['SCOPEGATE_COMPOSE_CHECK'] ?? 'check-compose'
+  const { status, stderr, error } = spawnSync(command, [file, ...profiles], { encoding: 'utf8' })
+  if (error !== undefined) throw error
+  return { status, stderr }
+}
 
 function makeVolumes(): (name: string) => string {
   const folders = new Map<string, string>()
