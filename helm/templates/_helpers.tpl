@@ -139,6 +139,24 @@ issuer-{{ . }}-client-secret
 sign-in-{{ . }}-client-secret
 {{- end }}
 
+{{/* Whether the canary gets its tokens from the bundled authorization server. */}}
+{{- define "scopegate.hasBundledCanary" -}}
+{{- if and .Values.canary.enabled (not .Values.canary.issuer) }}true{{ end }}
+{{- end }}
+
+{{/* The Secret of the canary as a list of projected sources. The authorization server reads the same file. */}}
+{{- define "scopegate.canarySecret" -}}
+- secret:
+    name: {{ include "scopegate.canarySecretName" . }}
+    items:
+      - { key: {{ ternary .Values.canary.existingSecretKey "client-secret" (ne .Values.canary.existingSecret "") }}, path: canary-client-secret }
+{{- end }}
+
+{{/* The pods of a component as a peer of a NetworkPolicy, in JSON. Takes (dict "root" $ "component" name). */}}
+{{- define "scopegate.podPeer" -}}
+{{- dict "podSelector" (dict "matchLabels" (include "scopegate.selectorLabels" . | fromYaml)) | toJson }}
+{{- end }}
+
 {{/* The DNS names of the certificate, as JSON. */}}
 {{- define "scopegate.certificateNames" -}}
 {{- $names := .Values.certificate.dnsNames -}}
@@ -312,6 +330,9 @@ configuration.
 {{- define "scopegate.clientSecretKey" -}}
 {{- if .Values.authorizationServer.gatewayClient.existingSecret }}{{ .Values.authorizationServer.gatewayClient.existingSecretKey }}{{ else }}client-secret{{ end }}
 {{- end }}
+{{- define "scopegate.canarySecretName" -}}
+{{- default (printf "%s-canary-client" (include "scopegate.fullname" .)) .Values.canary.existingSecret }}
+{{- end }}
 {{- define "scopegate.cookieSecretName" -}}
 {{- default (printf "%s-cookie-keys" (include "scopegate.fullname" .)) .Values.authorizationServer.cookieSecret.existingSecret }}
 {{- end }}
@@ -387,7 +408,7 @@ scopegate.deployment.
 {{- end }}
 
 {{/*
-The Deployment of a component. Takes (dict "root" $ "component" name "own" values "name" name "annotations" map "image" text
+The Deployment of a component. Takes (dict "root" $ "component" name "own" values "name" name "annotations" map "image" text "command" list
 "replicas" number "autoscaling" map "strategy" map "ports" map "resources" map "checksums" map "env" list "volumes" list "sidecars" list
 "initContainers" list "sidecarVolumes" list "pullSecrets" list).
 Each entry of "volumes" is a volume mount. Its key "source" is the source of the volume.
@@ -489,7 +510,10 @@ image: {{ .image }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 securityContext:
   {{- toYaml .root.Values.containerSecurityContext | nindent 2 }}
-{{- with concat .root.Values.extraArgs .own.extraArgs }}
+{{- with .command }}
+command: {{ toJson . }}
+{{- end }}
+{{- with concat (ternary list .root.Values.extraArgs (eq .component "canary")) .own.extraArgs }}
 args: {{ toJson . }}
 {{- end }}
 ports:

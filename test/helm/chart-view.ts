@@ -1,7 +1,7 @@
 import { parse } from 'yaml'
 import type { Container, KubeObject, PodSpec, Volume } from './kube-object.ts'
 
-export type Component = 'gateway' | 'authorization-server'
+export type Component = 'gateway' | 'authorization-server' | 'canary'
 
 /** A rendered chart. Tests select its objects by component, not by name. */
 export type ChartView = {

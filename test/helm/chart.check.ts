@@ -124,7 +124,7 @@ function checkObject(t: Tap, object: KubeObject): void {
       'helm.sh/chart': /^scopegate-\d/,
       'app.kubernetes.io/name': /./,
       'app.kubernetes.io/instance': 'gw',
-      'app.kubernetes.io/component': /^(gateway|authorization-server|test)$/,
+      'app.kubernetes.io/component': /^(gateway|authorization-server|canary|test)$/,
       'app.kubernetes.io/part-of': 'scopegate',
       'app.kubernetes.io/version': /^\d/,
       'app.kubernetes.io/managed-by': 'Helm',
@@ -221,9 +221,12 @@ t.test('the network policies allow exactly the ports that the configuration open
     for (const policy of objects.filter(({ kind }) => kind === 'NetworkPolicy')) {
       const component = policy.metadata.labels?.['app.kubernetes.io/component'] as Component
       const what = `${file}: ${component}`
-      const config = chart.config(component)
       const ports = chart.container(component).ports ?? []
-      const opened = ['listen', 'management'].map((key) => (config[key] as { port: number }).port)
+      const config = component === 'canary' ? {} : chart.config(component)
+      const opened =
+        component === 'canary'
+          ? [CANARY_PORT]
+          : ['listen', 'management'].map((key) => (config[key] as { port: number }).port)
       const allowed = policy.spec?.ingress?.flatMap((rule) => rule.ports ?? []) ?? []
       t.strictSame(
         allowed.map(({ port }) => ports.find(({ name }) => name === port)?.containerPort ?? port),
@@ -236,6 +239,7 @@ t.test('the network policies allow exactly the ports that the configuration open
         ...findPorts(config),
         ...(component === 'gateway' ? findPorts(chart.config('gateway', 'upstreams.yaml')) : []),
         ...findPorts(chart.container(component).env),
+        ...(component === 'canary' ? findCanaryPorts(chart.container(component).args ?? []) : []),
         ...(chart.pod(component).initContainers ?? []).flatMap(findGitPorts),
         ...(usesRedis ? findPorts(Buffer.from(redis?.data?.['redis-url'] ?? '', 'base64').toString()) : []),
         ...findUnwrittenPorts(file, component, chart),
@@ -251,12 +255,23 @@ t.test('the network policies allow exactly the ports that the configuration open
   }
 })
 
+/** Default of --management-port of `scopegate canary`. */
+const CANARY_PORT = 9092
+
+/** Returns the ports of the addresses that `scopegate canary` connects to. */
+function findCanaryPorts(args: readonly string[]): readonly number[] {
+  const optionOf = (name: string) => args[args.indexOf(`--${name}`) + 1]
+  const issuer = args.includes('--issuer-address') ? optionOf('issuer-address') : optionOf('issuer')
+  return findPorts([issuer, optionOf('gateway-service')])
+}
+
 /** Returns the ports that only the values of a file contain: of Redis, of the Kubernetes API, and of further rules. */
 function findUnwrittenPorts(file: string, component: Component, chart: ChartView): readonly number[] {
   const { redis, gatewayRedis, networkPolicy, policies } = parse(
     readFileSync(join(CHART, 'ci', file), 'utf8'),
   ) as PolicyValues
   const isGateway = component === 'gateway'
+  if (component === 'canary') return []
   const { store } = chart.config(component) as { store?: { type: string } }
   const isHidden = (one: RedisValues = {}) => 'existingSecret' in one || 'sentinel' in one || 'cluster' in one
   const usesRedis = isGateway || store?.type === 'redis'
@@ -404,17 +419,24 @@ t.test('running pods reload changed policies, unless the chart is set to restart
   t.throws(() => render('--set', 'policies.reload=warm'), /policies\.reload|reload/)
 })
 
-t.test('the management port of each pod accepts the names of its Service in the Host header', async (t) => {
-  for (const [file, objects] of RENDERED) {
-    for (const service of objects.filter((object) => object.kind === 'Service')) {
-      const { name, namespace } = service.metadata
-      const config = find(objects, 'ConfigMap', `${name}-config`).data ?? {}
-      const { names } = parse(config['gateway.yaml'] ?? config['authorization-server.yaml'] ?? '').management
-      t.ok(names.includes(name), `${file}: ${name}`)
-      t.ok(names.includes(`${name}.${namespace}.svc`), `${file}: ${name}.${namespace}.svc`)
+t.test(
+  'the management port of both services accepts the names of its Service in the Host header',
+  async (t) => {
+    for (const [file, objects] of RENDERED) {
+      for (const service of objects.filter((object) => object.kind === 'Service')) {
+        const { name, namespace } = service.metadata
+        // Prometheus reads the canary by its IP address.
+        if (/-(?:canary|gateways)$/.test(name)) continue
+        const config = find(objects, 'ConfigMap', `${name}-config`).data ?? {}
+        const { names } = parse(
+          config['gateway.yaml'] ?? config['authorization-server.yaml'] ?? '',
+        ).management
+        t.ok(names.includes(name), `${file}: ${name}`)
+        t.ok(names.includes(`${name}.${namespace}.svc`), `${file}: ${name}.${namespace}.svc`)
+      }
     }
-  }
-})
+  },
+)
 
 t.test(
   'the gateway uses the Redis of the authorization server, or redis.url without this server',

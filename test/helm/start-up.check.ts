@@ -11,6 +11,8 @@ import { aCertificate } from '../fixtures/a-certificate.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import { findMetricUses, metricOfSeries, readMetricLabels } from '../fixtures/metric-uses.ts'
 import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-texts.ts'
+import { until as untilTrue } from '../fixtures/until.ts'
+import { readImage } from './image.ts'
 import { inNamespaces } from './in-namespaces.ts'
 import type { KubeObject, PodSpec } from './kube-object.ts'
 import { type Pod, startPod } from './pod.ts'
@@ -162,6 +164,23 @@ function checkInside(): void {
     },
   )
 
+  t.test('the canary measures the pod of the gateway with tokens of the authorization server', async (t) => {
+    const upstream = createServer((_, response) => response.end('books')).listen(8082, '127.0.0.1')
+    t.teardown(() => upstream.close())
+    const values = join(CHART, 'ci', 'canary-values.yaml')
+    const objects = render('--values', values, '--set', 'canary.intervalSeconds=1')
+    const pods = await startDeployments(t, objects)
+    const canary = pods.get('gw-scopegate-canary')
+    if (canary === undefined) throw new Error('the chart rendered no canary')
+    await untilTrue('a run is successful', async () => {
+      const scrape = await fetch(`${canary.address('management')}/metrics`)
+      return (await scrape.text()).includes('scopegate_canary_runs_total{result="ok",stage="-"}')
+    })
+    t.match(canary.output(), '"event":"canary_revocation","gateway":"http://127.0.0.1:8080"')
+    await checkMetrics(t, { canary })
+    await stopBoth(t, Object.fromEntries(pods))
+  })
+
   t.test('a gateway for an issuer of JWTs starts without an authorization server', async (t) => {
     const issuer = await startJwtIssuer({ algorithms: ['RS256'] })
     t.teardown(() => issuer.close())
@@ -227,11 +246,9 @@ function checkInside(): void {
     const texts = FOLDERS.flatMap((folder) => listRepositoryFiles(folder)).map(readRepositoryFile)
     const isScraped = (name: string): boolean => scraped.has(name)
     const used = texts.flatMap(findMetricUses).map(({ name }) => metricOfSeries(name, isScraped))
-    // The chart contains no canary. test/cli/commands/canary/canary.test.ts reads its metrics.
-    const isOfChart = (name: string): boolean => !name.startsWith('scopegate_canary_')
-    t.same([...new Set(used)].filter((name) => isOfChart(name) && !isScraped(name)).toSorted(), [])
+    t.same([...new Set(used)].filter((name) => !isScraped(name)).toSorted(), [])
     const ours = [...scraped].filter((name) => name.startsWith('scopegate_'))
-    t.same(ours.toSorted(), [...readMetricLabels().keys()].filter(isOfChart).toSorted())
+    t.same(ours.toSorted(), [...readMetricLabels().keys()].toSorted())
   })
 }
 
@@ -247,7 +264,8 @@ async function startDeployments(
   const services = objects.filter((object) => object.kind === 'Service')
   const cluster = {
     ...{ objects, claims },
-    hosts: [...services.map((service) => service.metadata.name), 'redis', 'learning-platform'],
+    hosts: [...services.map((service) => service.metadata.name), 'redis', 'learning-platform', 'books'],
+    images: { canary: readImage('gateway') },
   }
   const deployments = objects.filter((object) => object.kind === 'Deployment')
   const pods = new Map(deployments.map((one) => [one.metadata.name, startPod(one, cluster)]))

@@ -16,6 +16,7 @@ const CERTIFICATE = [
   'certificate.issuerRef.name=own',
   'gateway.baseUrl=https://api.example.org',
 ]
+const CANARY = ['canary.enabled=true', 'canary.path=/probe', 'canary.scopes={a:read}']
 const AT = 'policies.sources[0]'
 const SOURCE = [`${AT}.name=a`, `${AT}.permissions.pathPrefixes={/a}`]
 
@@ -383,6 +384,30 @@ export const VALUE_ERRORS: readonly {
   {
     set: ['global.gitops=true', 'authorizationServer.gatewayClient.existingSecret=own'],
     says: 'global.gitops is true, so the chart generates no secret: each rendering would create a new one. Set authorizationServer.cookieSecret.existingSecret.',
+  },
+  {
+    set: ['canary.enabled=true', 'gateway.enabled=false'],
+    says: 'canary.enabled is true, but gateway.enabled is false, so the canary would measure no gateway. Set canary.enabled to false, or gateway.enabled to true.',
+  },
+  {
+    set: ['canary.enabled=true'],
+    says: 'canary.path is empty. Set it to a path that requires a token, also for reads.',
+  },
+  {
+    set: ['canary.enabled=true', 'canary.path=/probe'],
+    says: 'canary.scopes is empty. List the scopes of canary.path.',
+  },
+  {
+    set: [...GATEWAY_ONLY, ...CANARY],
+    says: 'canary.issuer is empty, and authorizationServer.enabled is false. Set canary.issuer to an issuer that supports client credentials.',
+  },
+  {
+    set: [...CANARY, 'canary.issuer=https://x'],
+    says: 'canary.issuer is set, but canary.existingSecret is empty. Set it to a Secret with the client secret of the canary at this issuer.',
+  },
+  {
+    set: [...CANARY, 'global.gitops=true'],
+    says: 'global.gitops is true, so the chart generates no secret: each rendering would create a new one. Set canary.existingSecret.',
   },
   {
     set: ['resources.limits.memory=lots'],
