@@ -21,6 +21,8 @@ import { find } from './render-chart.ts'
 /** The objects, volumes and host names that a pod uses. */
 export type Cluster = {
   readonly objects: readonly KubeObject[]
+  /** Folders with the content of image volumes, by the name of the volume. */
+  readonly imageVolumes?: Readonly<Record<string, string>>
   /** Folders of persistent volume claims. */
   readonly claims?: Readonly<Record<string, string>>
   /** Names that resolve to this machine, for example names of Services. */
@@ -230,6 +232,11 @@ function makeVolume(volume: Volume, cluster: Cluster, gid: number): string {
   if (volume.persistentVolumeClaim !== undefined) {
     const folder = cluster.claims?.[volume.persistentVolumeClaim.claimName]
     if (folder === undefined) throw new Error(`no claim ${volume.persistentVolumeClaim.claimName}`)
+    return folder
+  }
+  if (volume.image !== undefined) {
+    const folder = cluster.imageVolumes?.[volume.name]
+    if (folder === undefined) throw new Error(`no content of the image volume ${volume.name}`)
     return folder
   }
   const folder = mkdtempSync(join(tmpdir(), `volume-${volume.name}-`))

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, readdirSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { until as untilTrue } from '../fixtures/until.ts'
 import { readImage } from './image.ts'
 import { inNamespaces } from './in-namespaces.ts'
 import type { KubeObject, PodSpec } from './kube-object.ts'
-import { type Pod, startPod } from './pod.ts'
+import { type Cluster, type Pod, startPod } from './pod.ts'
 import { CHART, find, ROOT, render } from './render-chart.ts'
 
 const PROBES = ['startupProbe', 'livenessProbe', 'readinessProbe'] as const
@@ -43,6 +43,8 @@ const STARTED: readonly {
   { file: 'lifetimes' },
   { file: 'second-factor', claims: ['scopegate-data'] },
   { file: 'jwt-tokens', secrets: { 'signing-keys': { 'jwks.json': KEYS } } },
+  // Without a repository. The sidecars do not run.
+  { file: 'policy-git' },
   { file: 'policy-sources', configMaps: ['team-books-policies', 'team-orders-policies'] },
   {
     file: 'redis-existing-secret',
@@ -214,6 +216,25 @@ function checkInside(): void {
     await stopBoth(t, { gateway })
   })
 
+  t.test('the gateway serves the policies of an image', async (t) => {
+    const image = mkdtempSync(join(tmpdir(), 'image-'))
+    chmodSync(image, 0o755)
+    mkdirSync(join(image, 'policies'))
+    const policy = {
+      ...{ apiVersion: 'scopegate/v1', kind: 'Policy', name: 'books', upstream: 'books' },
+      routes: [{ name: 'list', match: { methods: ['GET'], path: '/api/books' }, anonymous: 'deny' }],
+    }
+    writeFileSync(join(image, 'policies', 'books.policy.yaml'), JSON.stringify(policy))
+    const { gateway, authorizationServer, address } = await startPods(
+      t,
+      render('--values', join(CHART, 'ci', 'policy-oci-values.yaml')),
+      { imageVolumes: { 'source-0': image } },
+    )
+    t.equal((await fetch(`${address}/api/books`)).status, 401, 'the route needs a token')
+    t.equal((await fetch(`${address}/api/books/7`)).status, 404)
+    await stopBoth(t, { gateway, ...(authorizationServer === undefined ? {} : { authorizationServer }) })
+  })
+
   for (const { file, secrets = {}, configMaps = [], claims = [], redis = false } of STARTED)
     t.test(`the services of helm/ci/${file}-values.yaml become healthy`, async (t) => {
       if (redis) await startRedis(t)
@@ -237,7 +258,7 @@ function checkInside(): void {
           return [name, folder]
         }),
       )
-      const pods = await startDeployments(t, objects, folders)
+      const pods = await startDeployments(t, objects, { claims: folders })
       t.not(pods.size, 0, 'the chart rendered a Deployment')
       await stopBoth(t, Object.fromEntries(pods))
     })
@@ -259,11 +280,11 @@ function checkInside(): void {
 async function startDeployments(
   t: Test,
   objects: readonly KubeObject[],
-  claims: Readonly<Record<string, string>> = {},
+  folders: Pick<Cluster, 'claims' | 'imageVolumes'> = {},
 ): Promise<ReadonlyMap<string, Pod>> {
   const services = objects.filter((object) => object.kind === 'Service')
   const cluster = {
-    ...{ objects, claims },
+    ...{ objects, ...folders },
     hosts: [...services.map((service) => service.metadata.name), 'redis', 'learning-platform', 'books'],
     images: { canary: readImage('gateway') },
   }
@@ -297,8 +318,9 @@ async function startBoth(
 async function startPods(
   t: Test,
   objects: readonly KubeObject[],
+  folders: Pick<Cluster, 'claims' | 'imageVolumes'> = {},
 ): Promise<{ address: string; gateway: Pod; authorizationServer: Pod | undefined }> {
-  const pods = await startDeployments(t, objects)
+  const pods = await startDeployments(t, objects, folders)
   const gateway = pods.get('gw-scopegate')
   if (gateway === undefined) throw new Error('the chart rendered no gateway')
   const port = find(objects, 'Service', 'gw-scopegate').spec?.ports?.find((one) => one.name === 'http')
