@@ -55,6 +55,8 @@ const seen = new Set<unknown>([
   'account_removed',
   // test/gateway/reload.test.ts
   'policies_changed',
+  // log-level.test.ts
+  'log_level_changed',
   // administration/administration.test.ts
   'account_disabled',
   'account_enabled',

@@ -170,7 +170,9 @@ canary?.scopes {"minItems":1,"maxItems":50,"uniqueItems":true}: scopes of each t
 canary?.scopes[] {"type":"string","minLength":1,"maxLength":256}: a scope that only reads
 canary?.resource? {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path of protectedResources, or / (default)
 log?: the log on standard output
-log?.level {"enum":["trace","debug","info","warn","error","fatal","silent"]}: trace, debug, info, warn, error, fatal or silent
+log?.level? {"enum":["trace","debug","info","warn","error","fatal","silent"]}: trace, debug, info, warn, error, fatal or silent
+log?.auditFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file or named pipe for the audit lines; default: the log on standard output
+log?.format? {"enum":["default","ecs"]}: default, or ecs for the field names of the Elastic Common Schema
 tracing?: OpenTelemetry traces
 tracing?.endpoint? {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?(/[^\\s?#@\\\\]*)?$","format":"url","x-is":"a URL such as https://api.example.com, without user name, query or fragment"}: base URL of an OTLP receiver such as http://otel-collector:4318; spans go to /v1/traces
 tracing?.sampleRatio? {"type":"number","minimum":0,"maximum":1}: share of the new traces that are recorded, from 0 to 1; default: 1
