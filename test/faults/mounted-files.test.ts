@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import {
   chmodSync,
-  chownSync,
   copyFileSync,
   mkdirSync,
   mkdtempSync,
@@ -26,20 +25,18 @@ import { send } from '../fixtures/send.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { until } from '../fixtures/until.ts'
 
-const NOBODY = 65_534
 const KEY = 'team.policy.yaml'
 const SECRET = 'a-client-secret-of-sufficient-length-0123456789'
-const IS_ROOT = process.getuid?.() === 0
-/** The command before a service. Root can read every file, so the services run as another user. */
-const AS_OTHER_USER = IS_ROOT
-  ? ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups']
-  : ['env']
+/**
+ * The command before a service. Root can read every file, so the services run without the capabilities for this. Another
+ * user could not read a repository below the home folder of root.
+ */
+const WITHOUT_ALL_RIGHTS =
+  process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : ['env']
 const mainOf = (service: string): string => join(findPackageRoot(), service, 'main.ts')
 
-/** Creates a folder that the user of the services can read. */
 function makeFolder(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'scopegate-mounts-'))
-  chmodSync(folder, 0o755)
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
@@ -47,12 +44,10 @@ function makeFolder(t: Test): string {
 function writeGatewayConfig(folder: string): void {
   writeSoakConfig({ folder, upstream: 'http://127.0.0.1:1' })
   writeFileSync(join(folder, 'secret'), SECRET)
-  chmodSync(join(folder, 'secret'), 0o644)
 }
 
 function writeServerConfig(folder: string): void {
   mkdirSync(join(folder, 'data'))
-  if (IS_ROOT) chownSync(join(folder, 'data'), NOBODY, NOBODY)
   copyFileSync(join(findPackageRoot(), 'config', 'scopes.yaml'), join(folder, 'scopes.yaml'))
   writeFileSync(join(folder, 'secret'), SECRET)
   const config = {
@@ -151,14 +146,13 @@ t.test('a fault of the mount of one policy source has no effect on other sources
       })),
     },
   })
-  chmodSync(join(folder, 'secret'), 0o644)
   const [books, closed] = ['books', 'closed'].map((name) => sources.get(name))
   if (books === undefined || closed === undefined) throw new Error('no source')
   chmodSync(closed.folder, 0)
 
   const gateway = startProcess({
     ...{ name: 'gateway', cores: undefined, cleanup, env: { SCOPEGATE_CONFIG_DIR: folder } },
-    command: [...AS_OTHER_USER, process.execPath, mainOf('gateway')],
+    command: [...WITHOUT_ALL_RIGHTS, process.execPath, mainOf('gateway')],
   })
   const { url, managementUrl } = await whenReady(gateway)
   const statusOf = async (path: string) => (await send(`${url}${path}`)).status
@@ -232,12 +226,12 @@ function mountMore(folder: string, policies: Readonly<Record<string, string>>): 
   }
 }
 
-/** Runs a service until it exits, as a user that is not root. */
+/** Runs a service without the rights of root until it exits. */
 async function run(
   service: string,
   env: Readonly<Record<string, string>>,
 ): Promise<{ readonly code: number | null; readonly output: string }> {
-  const [program = '', ...args] = [...AS_OTHER_USER, process.execPath, mainOf(service)]
+  const [program = '', ...args] = [...WITHOUT_ALL_RIGHTS, process.execPath, mainOf(service)]
   const child = spawnPlainly(program, args, { env })
   const capture = captureLog(service)
   let output = ''

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
 import { type DecisionProtocol, startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
@@ -161,9 +162,12 @@ async function startIngress(t: Test, ingress: Ingress, to: Addresses): Promise<s
   const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   const folder = join(EXAMPLES, ingress.name.toLowerCase())
-  const dir = join(t.testdirName, 'ingress')
+  // A product that is started by root changes its user, which cannot read a repository below the home folder of root.
+  const dir = mkdtempSync(join(tmpdir(), 'scopegate-ingress-'))
+  chmodSync(dir, 0o755)
+  t.teardown(() => rmSync(dir, { recursive: true, force: true }))
   const files = join(dir, 'example')
-  mkdirSync(files, { recursive: true })
+  mkdirSync(files)
   for (const name of readdirSync(folder)) {
     const text = readFileSync(join(folder, name), 'utf8')
       .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
