@@ -182,7 +182,8 @@ export type AuthorizationServerConfig = {
   readonly tracing?: TracingConfig | undefined
 }
 
-const DEFAULTS = {
+/** Default values, as text in the notation of the file. */
+export const DEFAULTS = {
   lifetimes: { code: '60s', accessToken: '15m', refreshToken: '30d', refreshTokenMax: '90d', session: '14d' },
   accessTokens: { format: 'opaque', algorithm: 'ES256' },
   repeatWindow: '30s',

@@ -4,6 +4,7 @@ import { COMMANDS } from '../cli/commands.ts'
 import { formatReference } from '../cli/format-help.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
 import { chartReference } from './chart-reference.ts'
+import { configurationReference } from './configuration-reference.ts'
 import { policyReference } from './policy-reference.ts'
 import { stableNamesReference } from './stable-names.ts'
 
@@ -13,6 +14,7 @@ export type GeneratedPage = { readonly file: string; readonly parts: Readonly<Re
 export function generatedPages(): readonly GeneratedPage[] {
   return [
     { file: 'docs/policies.md', parts: policyReference() },
+    { file: 'docs/configuration.md', parts: configurationReference() },
     { file: 'docs/command-line.md', parts: { commands: formatReference(COMMANDS) } },
     { file: 'helm/README.md', parts: { values: chartReference() } },
     { file: 'docs/stable-names.md', parts: { lists: stableNamesReference() } },

@@ -6,10 +6,10 @@ import { GatewayFile } from './gateway-file.ts'
 export const UPSTREAMS_SECTION = 'UPSTREAMS'
 
 /** The default folder of the policies, relative to the file. Used if neither `policies` nor `policySources` is set. */
-const DEFAULT_POLICIES = '../policies'
+export const DEFAULT_POLICIES = '../policies'
 
 /** Values of keys that config/gateway.yaml may omit. Paths are relative to the file. */
-const FILE_DEFAULTS = {
+export const FILE_DEFAULTS = {
   name: 'API',
   listen: { host: '127.0.0.1', port: 8080 },
   management: { host: '127.0.0.1', port: 9090 },

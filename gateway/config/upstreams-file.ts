@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { FilePath, HttpAddress, TimeoutText } from '../../platform/diagnostics/schema/value-schemas.ts'
 
-const UpstreamEntry = Type.Object(
+export const UpstreamEntry = Type.Object(
   {
     url: Type.Optional(
       HttpAddress(

@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { DEFAULTS } from '../../../gateway/config/defaults.ts'
 import { decisionOf } from '../../../gateway/observability/decision.ts'
 import { formatRejection } from '../../../gateway/pipeline/error-response.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
@@ -159,31 +158,6 @@ t.test('canonicalTarget() converts every target spelling as its row states', asy
     t.equal('rejected' in target ? '400' : target.path + target.query, bare(becomes), spelling)
   }
 })
-
-t.test('the table of times and limits contains every default', async (t) => {
-  const { limits, websockets, tokenCache, drain } = DEFAULTS
-  const expected: Readonly<Record<string, string | number>> = {
-    ...keysOf('limits', limits),
-    ...keysOf('websockets', websockets),
-    ...keysOf('tokenCache', tokenCache),
-    'drain.grace': drain.grace,
-    'issuers[].staleIfError': DEFAULTS.staleIfError,
-    ...keysOf('introspection', DEFAULTS.introspection),
-    connectTimeout: DEFAULTS.connectTimeout,
-    timeout: DEFAULTS.upstreamTimeout,
-    idleTimeout: DEFAULTS.idleTimeout,
-  }
-  const shown = Object.fromEntries(
-    tableOf('key')
-      .filter(([key]) => key.startsWith('`'))
-      .map(([key, value]) => [/`([^`]+)`/.exec(key)?.[1], bare(value)]),
-  )
-  t.same(shown, Object.fromEntries(Object.entries(expected).map(([key, value]) => [key, String(value)])))
-})
-
-function keysOf(section: string, values: object): Record<string, string | number> {
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [`${section}.${key}`, value]))
-}
 
 t.test('every file and stage that the pages name exists', async (t) => {
   for (const [, file = ''] of page.matchAll(/`((?:gateway|docs|policies)\/[\w./-]+\.\w+)`/g))
