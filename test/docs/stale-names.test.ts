@@ -50,11 +50,12 @@ const namesInCode = new Set(
 )
 
 /**
- * Returns whether a file exists. `name` is relative to the root of the repository or to the folder of `text`. A name
- * without a folder can be in any folder.
+ * Returns whether a file exists. `name` is relative to the root of the repository, to the folder of `text`, or to the
+ * folder of the configuration. A name without a folder can be in any folder.
  */
 function exists(name: string, text: string): boolean {
-  if (FILES.has(name) || FILES.has(posix.join(posix.dirname(text), name)) || CREATED_BY_READERS.has(name))
+  const folders = ['.', posix.dirname(text), 'config']
+  if (folders.some((folder) => FILES.has(posix.join(folder, name))) || CREATED_BY_READERS.has(name))
     return true
   return !name.includes('/') && (!name.endsWith('.ts') || FILE_NAMES.has(name))
 }
