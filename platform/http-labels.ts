@@ -8,3 +8,24 @@ export const HTTP_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.
 export function codeClass(status: number): string {
   return `${Math.floor(status / 100)}xx`
 }
+
+/** The methods of RFC 9110 section 9 and PATCH (RFC 5789): the known methods of the OpenTelemetry conventions. */
+const KNOWN_METHODS: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'CONNECT',
+  'TRACE',
+])
+
+/**
+ * Returns the label of a method in metrics and spans. Clients can send any method, so all other methods share the label
+ * `_OTHER`.
+ */
+export function methodLabel(method: string): string {
+  return KNOWN_METHODS.has(method) ? method : '_OTHER'
+}

@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client'
-import { codeClass, HTTP_BUCKETS } from '../../platform/http-labels.ts'
+import { codeClass, HTTP_BUCKETS, methodLabel } from '../../platform/http-labels.ts'
 import { BufferedHistogram } from '../../platform/ops/buffered-histogram.ts'
 import { BufferedCounter } from './buffered-counter.ts'
 import type { Decision } from './decision.ts'
@@ -15,8 +15,6 @@ export type RouteMeter = {
   rateLimited(outcome: 'allowed' | 'limited'): void
   sessionEnded(code: number): void
 }
-
-const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 export type RouteMeters = {
   /** Returns the meter of a route. A second meter for the same route continues the counts of the first meter. */
@@ -78,7 +76,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
     const rateLimited = memoize((outcome: 'allowed' | 'limited') => rateLimits.child({ route, outcome }))
     return {
       finished(method, status, seconds, traceId) {
-        const children = finished(METHODS.has(method) ? method : '_OTHER')(status)
+        const children = finished(methodLabel(method))(status)
         children.requests.inc()
         children.durations.observe(seconds, traceId)
       },

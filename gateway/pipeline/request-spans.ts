@@ -1,22 +1,11 @@
 import type { Span } from '@opentelemetry/api'
+import { methodLabel } from '../../platform/http-labels.ts'
 import { type Tracing, traceHeaders } from '../../platform/tracing/tracing.ts'
 import { tokenKind } from '../tokens/cache/token-kind.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** `SpanStatusCode.ERROR`. An import of this value would load OpenTelemetry also without tracing. */
 const ERROR_STATUS = { code: 2 }
-/** Methods of span names. Clients can send any other method, so other methods are `_OTHER` in the attributes. */
-const METHODS: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-  'CONNECT',
-  'TRACE',
-])
 
 /**
  * Starts the client span of a forwarded request. One span covers all attempts. A request that is not recorded gets no
@@ -30,7 +19,7 @@ export function startUpstreamSpan(
   upstreamHeaders: readonly string[],
 ): string[] {
   if (span.isRecording()) {
-    const method = methodOf(context)
+    const method = methodLabel(context.method)
     context.upstreamSpan = tracing.startClientSpan(`${spanMethod(method)} ${upstream}`, span, {
       'http.request.method': method,
       'scopegate.upstream': upstream,
@@ -68,7 +57,7 @@ export function endRequestSpans(
   if (!span.isRecording()) return
   endUpstreamSpan(context)
   const { route, decision, token, canonical, requestId } = context
-  const method = methodOf(context)
+  const method = methodLabel(context.method)
   span.updateName(route === undefined ? spanMethod(method) : `${spanMethod(method)} ${route.path}`)
   span.setAttribute('http.request.method', method)
   span.setAttribute('http.response.status_code', status)
@@ -94,10 +83,6 @@ function endUpstreamSpan({ upstreamSpan, forwarded }: RequestContext): void {
   if (failure !== undefined) upstreamSpan.setAttribute('error.type', failure)
   if (failure !== undefined || status >= 400) upstreamSpan.setStatus(ERROR_STATUS)
   upstreamSpan.end()
-}
-
-function methodOf({ method }: RequestContext): string {
-  return METHODS.has(method) ? method : '_OTHER'
 }
 
 /** OpenTelemetry semantic conventions for HTTP spans: an unknown method is `HTTP` in the name of a span. */

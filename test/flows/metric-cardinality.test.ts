@@ -13,7 +13,8 @@ const OF_THE_RUNTIME = /^nodejs_(?:gc_duration_seconds|active_(?:handles|request
 
 /** Methods that the parser of Node.js accepts, and that have no label of their own. It rejects all unknown methods. */
 const OTHER_METHODS = METHODS.filter(
-  (method) => !['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT'].includes(method),
+  (method) =>
+    !['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', 'TRACE'].includes(method),
 )
 
 type MakeRequest = (id: string) => string

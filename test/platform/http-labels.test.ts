@@ -1,5 +1,5 @@
 import t from 'tap'
-import { codeClass } from '../../platform/http-labels.ts'
+import { codeClass, methodLabel } from '../../platform/http-labels.ts'
 
 t.test('codeClass() returns the first digit of the status', async (t) => {
   t.strictSame([100, 101, 200, 299, 304, 404, 499, 500, 599].map(codeClass), [
@@ -13,4 +13,10 @@ t.test('codeClass() returns the first digit of the status', async (t) => {
     '5xx',
     '5xx',
   ])
+})
+
+t.test('methodLabel() returns the method, or _OTHER for a method without its own label', async (t) => {
+  for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', 'TRACE'])
+    t.equal(methodLabel(method), method)
+  for (const method of ['PROPFIND', 'get', '']) t.equal(methodLabel(method), '_OTHER')
 })

@@ -14,7 +14,7 @@ t.test('finished() labels a request with its method, its status and the class of
   const meter = meters.of('p/one')
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
     meter.finished(method, 200, 1)
-  for (const method of ['TRACE', 'get', '']) meter.finished(method, 405, 0.5)
+  for (const method of ['PROPFIND', 'get', '']) meter.finished(method, 405, 0.5)
   meter.finished('GET', 201, 2)
   meter.finished('GET', 200, 3)
   t.strictSame(await seriesOf(registry, 'scopegate_http_requests_total'), [

@@ -62,6 +62,17 @@ t.test('a forwarded request has a server span, an introspection span and an upst
   t.ok(bytes.includes('scopegate-gateway'), 'the resource contains the name of the service')
 })
 
+t.test('the span of a request with another method has the method _OTHER and the name HTTP', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const { raw } = await startGatewayUnderTest(t, {
+    change: (config) => ({ ...config, tracing: { endpoint: receiver.url } }),
+  })
+  const answer = await raw('PROPFIND /pub/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  t.match(answer, /^HTTP\/1\.1 405 /)
+  const { attributes } = await spanNamed(receiver, 'HTTP')
+  t.match(attributes, { 'http.request.method': '_OTHER', 'http.response.status_code': 405 })
+})
+
 t.test('a gateway that trusts its peers continues their trace', async (t) => {
   const receiver = await startTraceReceiver(t)
   const { gateway, upstream } = await startGatewayUnderTest(t, {
