@@ -175,7 +175,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     },
   })
 
-  const { pipeline, rateLimiter, accessLog, server, decisions } = openRequestPath(config, {
+  const { pipeline, rateLimiter, accessLog, server, decisions } = await openRequestPath(config, {
     metrics,
     redis: sharedRedis,
     policies,
@@ -207,7 +207,6 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     sessions,
   })
   const connections = gracefulClose(server.server)
-  const decisionConnections = decisions && gracefulClose(decisions.server.server)
 
   // Closers of the opened resources, in the order of shutdown.
   const closers: (() => Promise<void> | void)[] = [
@@ -231,10 +230,9 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     await Promise.all([
       shutdown(how, { ...shared, connections, endStreams: pipeline.endStreams, server }),
       decisions &&
-        decisionConnections &&
         shutdown(how, {
           ...shared,
-          connections: decisionConnections,
+          connections: decisions.connections,
           endStreams: decisions.pipeline.endStreams,
           server: decisions.server,
         }),
@@ -285,7 +283,7 @@ async function readPolicies({ config, logger, validVersions }: GatewayOptions): 
 }
 
 /** Opens the part that handles requests: the pipeline with its limits and its log, and the public server. */
-function openRequestPath(
+async function openRequestPath(
   config: GatewayConfig,
   parts: {
     readonly pipeline: Pick<
@@ -373,19 +371,27 @@ function openRequestPath(
     rateLimiter,
     accessLog,
     server,
-    decisions: config.decisions && openDecisions(config.decisions, pipelineOptions, serverOptions),
+    decisions: config.decisions && (await openDecisions(config.decisions, pipelineOptions, serverOptions)),
   }
 }
 
 /** Opens the decision endpoint, which shares everything except its stages and its port with the public server. */
-function openDecisions(
+async function openDecisions(
   { protocol }: NonNullable<GatewayConfig['decisions']>,
   pipelineOptions: PipelineOptions,
   serverOptions: ServerOptions,
 ) {
   const pipeline = createPipeline({ ...pipelineOptions, decisionProtocol: protocol })
-  const server = createServer({ ...serverOptions, handle: pipeline.handle, hasWebsockets: () => false })
-  return { pipeline, server }
+  const options = { ...serverOptions, handle: pipeline.handle, hasWebsockets: () => false }
+  if (protocol === 'ext-authz-grpc') {
+    // Loads the modules of HTTP/2 only if they are needed.
+    const { createCheckServer } = await import('./ext-authz/check-server.ts')
+    const { trustedProxies, forwardedHeader, limits } = pipelineOptions
+    const check = { ...options, trustedProxies, forwardedHeader, targetLimitBytes: limits.targetBytes }
+    return { pipeline, ...createCheckServer(check) }
+  }
+  const server = createServer(options)
+  return { pipeline, server, connections: gracefulClose(server.server) }
 }
 
 async function listen(

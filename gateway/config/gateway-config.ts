@@ -14,9 +14,10 @@ import type { UpstreamSettings } from '../upstreams/upstream.ts'
 
 /**
  * How an ingress asks for a decision. `auth-request`: the module of nginx, which accepts only 2xx, 401 and 403.
- * `forward-auth`: Traefik and Caddy, which return any other response to the client.
+ * `forward-auth`: Traefik and Caddy, which return any other response to the client. `ext-authz-http` and
+ * `ext-authz-grpc`: the filter of Envoy.
  */
-export type DecisionProtocol = 'auth-request' | 'forward-auth'
+export type DecisionProtocol = 'auth-request' | 'forward-auth' | 'ext-authz-http' | 'ext-authz-grpc'
 
 export type TlsConfig = {
   /** Certificate chain in PEM, leaf first. The gateway reloads the file when the file changes. */

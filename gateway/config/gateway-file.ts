@@ -29,8 +29,9 @@ export const GatewayFile = Type.Object(
       Type.Object(
         {
           listen: ListenAddress('address of the listener for decisions'),
-          protocol: Type.Enum(['auth-request', 'forward-auth'], {
-            description: 'how the ingress asks: auth-request (nginx) or forward-auth (Traefik, Caddy)',
+          protocol: Type.Enum(['auth-request', 'forward-auth', 'ext-authz-http', 'ext-authz-grpc'], {
+            description:
+              'how the ingress asks: auth-request (nginx), forward-auth (HAProxy, Apache, Caddy, Traefik), or ext-authz-http or ext-authz-grpc (Envoy)',
           }),
         },
         { description: 'decisions for requests that another ingress forwards' },

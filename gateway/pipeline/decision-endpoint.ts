@@ -1,21 +1,35 @@
 import { type IncomingMessage, METHODS } from 'node:http'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
+import { headerKind } from '../../policy-engine/match/header-kind.ts'
 import type { DecisionProtocol } from '../config/gateway-config.ts'
 import { normalizeIp } from '../server/client-address.ts'
+import type { ApiRoute } from '../snapshot/route.ts'
 import type { CanonicalContext, MatchedContext, RequestContext, StageResult } from './request-context.ts'
 import type { LocalReply } from './send-reply.ts'
 
 type HeaderFamily = { readonly method: string; readonly target: string }
 
-const FAMILIES: Readonly<Record<DecisionProtocol, HeaderFamily>> = {
+const FAMILIES = {
   'auth-request': { method: 'x-original-method', target: 'x-original-uri' },
   'forward-auth': { method: 'x-forwarded-method', target: 'x-forwarded-uri' },
-}
+} satisfies Partial<Record<DecisionProtocol, HeaderFamily>>
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
 /** The gateway cannot apply this route without forwarding the request, so the route does not exist for the ingress. */
 const NOT_DECIDABLE: Rejection = Object.freeze({ rejected: 'route_unknown' })
 const NOT_PRINTABLE = /[^\x20-\x7e]/g
+
+/**
+ * The header with the names of the request headers that Envoy removes before it forwards an allowed request.
+ * Source: envoy/service/auth/v3/external_auth.proto, `headers_to_remove`.
+ */
+export const HEADERS_TO_REMOVE = 'x-envoy-auth-headers-to-remove'
+/** Managed headers that Envoy sets or needs itself. Envoy sanitizes them. */
+const SET_BY_ENVOY = /^(?:x-forwarded-(?:for|proto|client-cert)|x-request-id|via|x-envoy-.*)$/
+/** Only trusted proxies can ask for a decision. Otherwise a client could describe any request. */
+export const UNTRUSTED_PEER: Rejection = malformed(
+  'Only the addresses in trustedProxies can ask for a decision.',
+)
 
 /** Method and target of the request that the ingress received. Both are unchecked client input. */
 type OriginalRequest = { readonly method: string; readonly target: string }
@@ -26,25 +40,40 @@ type OriginalRequest = { readonly method: string; readonly target: string }
  * @returns the original request, or `request_malformed` (400).
  */
 export function readOriginalRequest(
-  { headersDistinct }: Pick<IncomingMessage, 'headersDistinct'>,
+  request: Pick<IncomingMessage, 'headersDistinct' | 'method' | 'url'>,
   protocol: DecisionProtocol,
+): OriginalRequest | Rejection {
+  const { headersDistinct } = request
+  const original =
+    protocol === 'ext-authz-http' || protocol === 'ext-authz-grpc'
+      ? { method: request.method ?? '', target: request.url ?? '' }
+      : readHeaderFamily(headersDistinct, protocol)
+  if ('rejected' in original) return original
+  const { method, target } = original
+  if (!KNOWN_METHODS.has(method)) return malformed('The original method is unknown.')
+  if (!target.startsWith('/')) return malformed('The original target must be a path.')
+  // The headers of a gRPC message describe the body of the original request.
+  if (protocol === 'ext-authz-grpc') return original
+  if (headersDistinct['transfer-encoding'] !== undefined || !isEmptyBody(headersDistinct['content-length']))
+    return malformed('A request for a decision must not have a body.')
+  return original
+}
+
+/** Reads the headers of the protocol. The headers of the other protocol must be missing or equal. */
+function readHeaderFamily(
+  headersDistinct: IncomingMessage['headersDistinct'],
+  protocol: keyof typeof FAMILIES,
 ): OriginalRequest | Rejection {
   const { method: methodName, target: targetName } = FAMILIES[protocol]
   const method = single(headersDistinct[methodName])
   const target = single(headersDistinct[targetName])
   if (method === undefined || target === undefined)
     return malformed(`The ingress must send exactly one ${methodName} header and one ${targetName} header.`)
-  if (!KNOWN_METHODS.has(method)) return malformed('The original method is unknown.')
-  if (!target.startsWith('/')) return malformed('The original target must be a path.')
   const other = FAMILIES[protocol === 'auth-request' ? 'forward-auth' : 'auth-request']
-  if (
-    contradicts(headersDistinct[other.method], method) ||
+  return contradicts(headersDistinct[other.method], method) ||
     contradicts(headersDistinct[other.target], target)
-  )
-    return malformed('The headers with the original method and target contradict each other.')
-  if (headersDistinct['transfer-encoding'] !== undefined || !isEmptyBody(headersDistinct['content-length']))
-    return malformed('A request for a decision must not have a body.')
-  return { method, target }
+    ? malformed('The headers with the original method and target contradict each other.')
+    : { method, target }
 }
 
 /**
@@ -57,7 +86,7 @@ export function createCanonicalizeOriginal(protocol: DecisionProtocol) {
     const { request, services } = context
     context.method = '' // the metrics must not count the method of the ingress
     if (services.trustedProxies?.has(normalizeIp(request.socket.remoteAddress)) !== true)
-      return malformed('Only the addresses in trustedProxies can ask for a decision.')
+      return UNTRUSTED_PEER
     const original = readOriginalRequest(request, protocol)
     if ('rejected' in original) return original
     context.method = original.method
@@ -105,8 +134,29 @@ export function replyAllowed(context: MatchedContext): LocalReply | Rejection {
     if (route.claimHeaders !== undefined) headers.push(...route.claimHeaders(caller))
     if (route.assert !== undefined) headers.push('x-auth-assertion', route.assert(caller, services.nowMs()))
   }
+  if (services.decisionProtocol?.startsWith('ext-authz') === true)
+    pushHeadersToRemove(headers, context, route)
   headers.push(...context.policyHeaders, ...context.rateHeaders, ...context.nonceHeaders)
   return { status: 200, headers, body: undefined }
+}
+
+/**
+ * Appends the names of the headers that the proxy would not forward, so that Envoy does not forward them either. Envoy
+ * removes headers after it has set headers, so the list must not contain a name of `headers`.
+ */
+function pushHeadersToRemove(headers: string[], { request }: MatchedContext, route: ApiRoute): void {
+  const set = new Set(headers.filter((_, at) => at % 2 === 0))
+  const removed = new Set<string>()
+  for (let at = 0; at < request.rawHeaders.length; at += 2) {
+    const name = String(request.rawHeaders[at]).toLowerCase()
+    const kind = headerKind(name)
+    const isRemoved =
+      kind === 'dpop' ||
+      (kind === 'managed' && !SET_BY_ENVOY.test(name)) ||
+      ((kind === 'authorization' || kind === 'cookie') && !route.forwardsCredentials)
+    if (isRemoved && !set.has(name)) removed.add(name)
+  }
+  if (removed.size > 0) headers.push(HEADERS_TO_REMOVE, [...removed].join(','))
 }
 
 /**
@@ -114,7 +164,7 @@ export function replyAllowed(context: MatchedContext): LocalReply | Rejection {
  * reply therefore has the status 401 or 403, and the exact status and body in two headers.
  */
 export function adaptDenial(reply: LocalReply, protocol: DecisionProtocol): LocalReply {
-  if (protocol === 'forward-auth') return reply
+  if (protocol !== 'auth-request') return reply
   const body = (reply.body ?? '').trim().replace(NOT_PRINTABLE, escapeCharacter)
   return {
     status: reply.status === 401 ? 401 : 403,

@@ -1,5 +1,5 @@
 import type { ServerOptions as HttpOptions, IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { Server as NetServer, Socket } from 'node:net'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { http } from '../../platform/net/http.ts'
 import { NO_SCHEMA_COMPILERS } from '../../platform/net/no-schema-compilers.ts'
@@ -34,7 +34,7 @@ export type ServerOptions = {
 }
 
 /** Limit for receiving a request head. A slower client is broken or attacks the gateway. Milliseconds. */
-const HEAD_TIMEOUT_MS = 10_000
+export const HEAD_TIMEOUT_MS = 10_000
 /**
  * Limit for receiving head and body together. A large upload needs a connection that is fast enough for this limit.
  * Milliseconds.
@@ -44,10 +44,10 @@ const REQUEST_TIMEOUT_MS = 60_000
  * Idle timeout of a connection. The timeout is longer than the usual 60 s of load balancers, so that a load balancer
  * closes an idle connection first. Milliseconds.
  */
-const IDLE_TIMEOUT_MS = 72_000
+export const IDLE_TIMEOUT_MS = 72_000
 const TIMEOUT_CHECK_MS = 500
 /** Maximum time between the FIN of the gateway and the FIN of the client. Milliseconds. */
-const CLOSE_TIMEOUT_MS = 2_000
+export const CLOSE_TIMEOUT_MS = 2_000
 
 const closing = new WeakSet<Socket>()
 
@@ -55,12 +55,12 @@ const closing = new WeakSet<Socket>()
  * Creates the public server. Fastify manages listening, dropped connections and shutdown. Requests bypass Fastify's
  * router and go to one handler, because a policy reload replaces the routes.
  */
-export function createServer(options: ServerOptions): FastifyInstance {
+export function createServer(options: ServerOptions, serverFactory = createHttpServer): FastifyInstance {
   return Fastify({
     logger: false,
     schemaController: NO_SCHEMA_COMPILERS,
     forceCloseConnections: false, // platform/net/graceful-close.ts closes the connections
-    serverFactory: () => createHttpServer(options),
+    serverFactory: () => limitConnections(serverFactory(options), options),
     clientErrorHandler: (error, socket) => respondToClientError(error, socket, options),
   })
 }
@@ -81,14 +81,6 @@ function createHttpServer(options: ServerOptions): Server {
   }
   const server =
     options.tls === undefined ? http.createServer(settings) : createTlsServer(settings, options.tls)
-  server.maxConnections = options.connectionsLimit
-  // `maxConnections` applies to this worker alone: node:cluster must not offer the connection to another worker. The
-  // types of Node 24 lack this option.
-  Object.assign(server, { dropMaxConnection: true })
-  server.on('drop', options.onConnectionRejected)
-  server.on('error', (error) => {
-    if (server.listening) options.onAcceptError(error)
-  })
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
     serializePipelined(request, response, options.handle)
   server.on('request', serve)
@@ -110,6 +102,18 @@ function createHttpServer(options: ServerOptions): Server {
       options,
     ),
   )
+  return server
+}
+
+function limitConnections<S extends NetServer>(server: S, options: ServerOptions): S {
+  server.maxConnections = options.connectionsLimit
+  // `maxConnections` applies to this worker alone: node:cluster must not offer the connection to another worker. The
+  // types of Node 24 lack this option.
+  Object.assign(server, { dropMaxConnection: true })
+  server.on('drop', options.onConnectionRejected)
+  server.on('error', (error) => {
+    if (server.listening) options.onAcceptError(error)
+  })
   return server
 }
 

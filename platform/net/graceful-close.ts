@@ -1,4 +1,4 @@
-import type { Server, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type TLSSocket, Server as TlsServer } from 'node:tls'
@@ -49,7 +49,10 @@ type Watched = { readonly bytesRead: number; quietMs: number }
  * immediately, even when a request is in transit. `close` then waits more than a minute for connections without any
  * request, which clients open in advance.
  */
-export function gracefulClose(server: Server): GracefulClose {
+export function gracefulClose(
+  server: NetServer,
+  { isBusy, announce: announceClose }: CloseRules = HTTP1_RULES,
+): GracefulClose {
   const open = new Set<Socket>()
   const handshaking = new Set<Socket>()
   const trackWhileOpen = (sockets: Set<Socket>, socket: Socket): void => {
@@ -68,11 +71,7 @@ export function gracefulClose(server: Server): GracefulClose {
   function announce(): void {
     if (announced) return
     announced = true
-    // Node then writes `Connection: close` into the response. RFC 9112 section 9.6.
-    for (const event of ['request', 'checkContinue', 'checkExpectation'])
-      server.prependListener(event, (_request, response: ServerResponse) => {
-        response.shouldKeepAlive = false
-      })
+    announceClose(server)
   }
 
   return {
@@ -106,6 +105,14 @@ export function gracefulClose(server: Server): GracefulClose {
 
 type SocketPredicate = (socket: Socket) => boolean
 
+/** The parts of closing that depend on the protocol of a server. */
+export type CloseRules = {
+  /** Returns whether a request of this connection is in progress. */
+  readonly isBusy: SocketPredicate
+  /** Asks the clients of the server to open no further request on their connection. */
+  readonly announce: (server: NetServer) => void
+}
+
 /** A connection in a TLS handshake is never busy, because a client sends requests only after the handshake. */
 const isNeverBusy: SocketPredicate = () => false
 
@@ -134,8 +141,18 @@ function closeUnlessReceived(socket: Socket, bytesRead: number, isBusy: SocketPr
   })
 }
 
+const HTTP1_RULES: CloseRules = { isBusy: isHttp1Busy, announce: announceHttp1Close }
+
+/** Node then writes `Connection: close` into each response. RFC 9112 section 9.6. */
+function announceHttp1Close(server: NetServer): void {
+  for (const event of ['request', 'checkContinue', 'checkExpectation'])
+    server.prependListener(event, (_request, response: ServerResponse) => {
+      response.shouldKeepAlive = false
+    })
+}
+
 /** Returns true while a response is in progress, or when the connection is upgraded and no longer HTTP. */
-function isBusy(socket: Socket): boolean {
+function isHttp1Busy(socket: Socket): boolean {
   const { _httpMessage, parser } = socket as Socket & { _httpMessage?: unknown; parser?: unknown }
   return (_httpMessage !== undefined && _httpMessage !== null) || parser === null || parser === undefined
 }

@@ -106,6 +106,48 @@ t.test('missing, repeated and contradictory data of the original request opens n
   }
 })
 
+t.test('ext-authz-http decides on the method and the target of the request itself', async (t) => {
+  const { decisions, gateway, upstream } = await startDecisionEndpoint(t, 'ext-authz-http')
+  const forged = {
+    'x-auth-subject': 'root',
+    x_auth_scope: 'courses:write',
+    'x-original-uri': '/pub/x',
+    'x-forwarded-method': 'GET',
+  }
+  const allowed = await send(`${decisions}/api/courses?a=1`, { token: 'good', headers: forged })
+  t.equal(allowed.status, 200)
+  t.equal(allowed.headers.get('x-auth-subject'), 'user-1')
+  t.same(allowed.headers.get('x-envoy-auth-headers-to-remove')?.split(',').sort(), [
+    'authorization',
+    'x-forwarded-method',
+    'x-original-uri',
+    'x_auth_scope',
+  ])
+  for (const [method, path, token] of [
+    ['GET', '/api/challenged', undefined],
+    ['GET', '/api/courses', 'narrow'],
+    ['DELETE', '/api/courses', undefined],
+    ['GET', '/nothing', undefined],
+  ] as const) {
+    const direct = await send(`${gateway.url}${path}`, { method, token })
+    const decided = await send(`${decisions}${path}`, { method, token, headers: forged })
+    t.equal(decided.status, direct.status, path)
+    for (const name of ['www-authenticate', 'allow'])
+      t.equal(decided.headers.get(name), direct.headers.get(name), `${path} ${name}`)
+    t.same({ ...decided.json, request_id: '' }, { ...direct.json, request_id: '' }, path)
+  }
+  t.equal(upstream.requests.length, 0)
+  for (const head of [
+    'GET http://api.test/pub/x HTTP/1.1\r\nhost: api.test',
+    'GET /pub/x HTTP/1.1\r\nhost: api.test\r\nhost: api.test',
+    'GET /pub/%2e%2e/api/denied HTTP/1.1\r\nhost: api.test',
+    'GET /pub/x HTTP/1.1\r\nhost: api.test\r\ncontent-length: 1',
+    'GET /pub/x HTTP/1.1\r\nhost: api.test\r\ntransfer-encoding: chunked',
+    'GET /pub/x HTTP/1.1',
+  ])
+    t.match((await sendBytes(decisions, `${head}\r\nconnection: close\r\n\r\n`)).statuses, [400], head)
+})
+
 t.test('a peer outside trustedProxies gets no decision', async (t) => {
   const { ask } = await start(t, 'forward-auth', ['192.0.2.1'])
   t.equal((await ask('GET', '/pub/x')).status, 400)

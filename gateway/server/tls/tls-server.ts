@@ -1,6 +1,11 @@
 import { constants } from 'node:crypto'
 import { createServer, type Server, type ServerOptions } from 'node:https'
-import type { SecureContextOptions, SecureVersion } from 'node:tls'
+import type {
+  SecureContextOptions,
+  SecureVersion,
+  Server as TlsServer,
+  TlsOptions as TlsServerOptions,
+} from 'node:tls'
 import type { CertificateSource } from './certificate-source.ts'
 import type { ServerCertificate } from './parse-certificate.ts'
 
@@ -42,6 +47,18 @@ const CIPHERS = [
  * limit also counts connections during the handshake.
  */
 export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
+  return openTlsServer((settings) => createServer({ ...http, ...settings }), 'http/1.1', tls)
+}
+
+/**
+ * Creates a server over TLS that keeps its certificate up to date.
+ * @param protocol the only protocol that the server offers (ALPN, RFC 7301).
+ */
+export function openTlsServer<S extends TlsServer>(
+  create: (settings: TlsServerOptions) => S,
+  protocol: 'http/1.1' | 'h2',
+  tls: TlsOptions,
+): S {
   const context = (certificate: ServerCertificate): SecureContextOptions => ({
     cert: certificate.cert,
     key: certificate.key,
@@ -51,10 +68,9 @@ export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
     ...(tls.clientCertificates?.ca === undefined ? {} : { ca: tls.clientCertificates.ca }),
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
   })
-  const server = createServer({
-    ...http,
+  const server = create({
     ...context(tls.certificate.current),
-    ALPNProtocols: ['http/1.1'],
+    ALPNProtocols: [protocol],
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     sessionTimeout: SESSION_SECONDS,
     // The handshake succeeds without a valid client certificate. The gateway checks the certificate only for a token
