@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, readFileSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import {
@@ -43,6 +43,20 @@ t.test('a backup of SQLite while the server runs contains each acknowledged writ
     'authorization-server.sqlite': join(folder, SQLITE_FILE_NAME),
     'copy.sqlite': copy,
   })
+  const restored = await open(t, { store: { type: 'sqlite' }, dataDir: join(folder, 'restored') })
+  t.match(await restored.artifacts('RefreshToken').find('token'), { jti: 'token' })
+})
+
+t.test('the command for pods writes a backup of SQLite to standard output', async (t) => {
+  const folder = t.testdir({ restored: {} })
+  const store = await open(t, { store: { type: 'sqlite' }, dataDir: folder })
+  await store.artifacts('RefreshToken').upsert('token', { jti: 'token' }, 900)
+  const [, script = ''] = /-- node --eval '([^']+)' > copy\.sqlite/.exec(GUIDE) ?? []
+  const copy = join(folder, 'copy.sqlite')
+  const local = script.replaceAll('/var/lib/scopegate', folder).replaceAll('/tmp/copy.sqlite', copy)
+  const output = execFileSync(process.execPath, ['--eval', local], { stdio: ['ignore', 'pipe', 'pipe'] })
+  t.notOk(existsSync(copy), 'the pod keeps no copy')
+  writeFileSync(join(folder, 'restored', SQLITE_FILE_NAME), output)
   const restored = await open(t, { store: { type: 'sqlite' }, dataDir: join(folder, 'restored') })
   t.match(await restored.artifacts('RefreshToken').find('token'), { jti: 'token' })
 })
