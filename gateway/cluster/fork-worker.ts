@@ -3,15 +3,10 @@ import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 import type { LogLevel } from '../../platform/logging/log-schema.ts'
 import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
+import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
-import type {
-  SupervisorMessage,
-  WorkerInit,
-  WorkerMessage,
-  WorkerPolicies,
-  WorkerState,
-} from './worker-messages.ts'
+import type { SupervisorMessage, WorkerInit, WorkerMessage, WorkerPolicies } from './worker-messages.ts'
 
 export type WorkerProcess = {
   readonly pid: number | undefined
@@ -22,8 +17,13 @@ export type WorkerProcess = {
   readonly lastMetrics: MetricsJson
   /** The last reported policies; undefined before the worker is ready. */
   readonly policies: WorkerPolicies | undefined
-  /** Requests readiness and metrics. Returns undefined if the worker does not reply in time. */
-  requestState(): Promise<WorkerState | undefined>
+  /** Returns undefined if the worker does not reply in time. */
+  requestChecks(): Promise<readonly ReadinessCheck[] | undefined>
+  /**
+   * Resolves when `lastMetrics` is new, or when the worker does not reply in time. Only a scrape calls this function,
+   * because some gauges describe the time since the last call.
+   */
+  requestMetrics(): Promise<unknown>
   apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
   /**
    * Returns the worker's policies, in the format of `GET /policies`; undefined if the worker does not reply in time.
@@ -108,12 +108,12 @@ export function forkWorker(
     get policies() {
       return policies
     },
-    async requestState() {
-      const reply = await request<'state'>(
-        (requestId) => ({ kind: 'request_state', requestId }),
-        REPLY_TIMEOUT_MS,
-      )
-      return reply?.state
+    async requestChecks() {
+      const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'request_checks', requestId })
+      return (await request<'checks'>(toMessage, REPLY_TIMEOUT_MS))?.checks
+    },
+    requestMetrics() {
+      return request((requestId) => ({ kind: 'request_metrics', requestId }), REPLY_TIMEOUT_MS)
     },
     async apply(sources) {
       const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'apply', requestId, sources })
@@ -134,8 +134,7 @@ export function forkWorker(
   forked.on('message', (message: WorkerMessage) => {
     if (message.kind === 'replace') onReplace(worker, message.reason)
     if (message.kind === 'leaving') worker.send({ kind: 'leave' })
-    if (message.kind === 'final_metrics') lastMetrics = message.metrics
-    if (message.kind === 'state') lastMetrics = message.state.metrics
+    if (message.kind === 'metrics' || message.kind === 'final_metrics') lastMetrics = message.metrics
     if (message.kind === 'applied' && message.outcome.result !== 'broken' && policies !== undefined)
       policies = {
         ...policies,

@@ -46,9 +46,14 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
       logger.level = message.level ?? config.log.level
       sendMessage({ kind: 'log_level_set', requestId: message.requestId })
     }
-    if (message.kind !== 'request_state') return
-    const state = { checks: serving.checks(), metrics: await metricsOf(serving.registry) }
-    sendMessage({ kind: 'state', requestId: message.requestId, state })
+    if (message.kind === 'request_checks')
+      sendMessage({ kind: 'checks', requestId: message.requestId, checks: serving.checks() })
+    if (message.kind === 'request_metrics')
+      sendMessage({
+        kind: 'metrics',
+        requestId: message.requestId,
+        metrics: await metricsOf(serving.registry),
+      })
   })
   process.on('SIGINT', () => undefined)
   process.on('SIGHUP', () => undefined)

@@ -83,7 +83,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   })
 
   async function metrics(): Promise<MetricsJson> {
-    await Promise.all([...pool.running].map((worker) => worker.requestState()))
+    await Promise.all([...pool.running].map((worker) => worker.requestMetrics()))
     await exited.retire({
       running: [...pool.running].map(({ lastMetrics }) => lastMetrics),
       hash: policies?.active.hash,
@@ -98,8 +98,8 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   }
 
   async function checks(): Promise<readonly ReadinessCheck[]> {
-    const replies = await Promise.all(pool.serving.map((worker) => worker.requestState()))
-    const states = replies.flatMap((state) => (state === undefined ? [] : [state.checks]))
+    const replies = await Promise.all(pool.serving.map((worker) => worker.requestChecks()))
+    const states = replies.flatMap((checks) => (checks === undefined ? [] : [checks]))
     const ready = states.filter((checks) => checks.every(({ ok }) => ok)).length
     return [
       {

@@ -8,8 +8,6 @@ import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type { PolicyLocations } from '../snapshot/reload/read-policy-sources.ts'
 import type { ValidVersions } from '../snapshot/reload/source-versions.ts'
 
-export type WorkerState = { readonly checks: readonly ReadinessCheck[]; readonly metrics: MetricsJson }
-
 export type WorkerPolicies = {
   readonly hash: string
   readonly routes: number
@@ -32,7 +30,8 @@ export type SupervisorMessage =
   | { readonly kind: 'describe'; readonly requestId: number }
   /** Undefined: the configured level of the worker. */
   | { readonly kind: 'set_log_level'; readonly requestId: number; readonly level: LogLevel | undefined }
-  | { readonly kind: 'request_state'; readonly requestId: number }
+  | { readonly kind: 'request_checks'; readonly requestId: number }
+  | { readonly kind: 'request_metrics'; readonly requestId: number }
   | { readonly kind: 'stop'; readonly how: ShutdownOptions['how'] }
   /**
    * Reply to `leaving`: all connections in transit have arrived at the worker, and the worker has returned these
@@ -51,7 +50,8 @@ export type WorkerMessage =
    * worker.
    */
   | { readonly kind: 'replace'; readonly reason: string }
-  | { readonly kind: 'state'; readonly requestId: number; readonly state: WorkerState }
+  | { readonly kind: 'checks'; readonly requestId: number; readonly checks: readonly ReadinessCheck[] }
+  | { readonly kind: 'metrics'; readonly requestId: number; readonly metrics: MetricsJson }
   /** The worker accepts no more connections. Connections from node:cluster may still be in transit. */
   | { readonly kind: 'leaving' }
   | { readonly kind: 'final_metrics'; readonly metrics: MetricsJson }

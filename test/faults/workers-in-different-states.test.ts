@@ -1,9 +1,12 @@
 import { Agent, get } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
+import { childrenOf } from '../../bench/soak/roll-workers.ts'
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { send } from '../fixtures/send.ts'
 import { quietPort } from '../fixtures/start-scopegate.ts'
+import { until } from '../fixtures/until.ts'
 
 /** Returns a function that sends all requests on one connection, and therefore to one worker. */
 function aConnection(t: Test, url: string) {
@@ -75,4 +78,20 @@ t.test('the metrics of two workers show an open circuit of one worker', async (t
   await fail(aConnection(t, gateway.url))
   t.match(await metrics(), /^scopegate_upstream_up\{upstream="api"\} 0$/m)
   t.match(await metrics(), /^scopegate_circuit_state\{upstream="api"\} 2$/m, 'never more than open')
+})
+
+t.test('a readiness probe between a delay of one worker and a scrape does not hide the delay', async (t) => {
+  const [, worker = 0] = childrenOf(gateway.process.pid)
+  const metrics = async () => (await send(`${gateway.managementUrl}/metrics`)).text
+  await metrics()
+  process.kill(worker, 'SIGSTOP')
+  await wait(400) // the delay, not a synchronization
+  process.kill(worker, 'SIGCONT')
+  await until('the metrics show the delay', async () => {
+    // The worker measures the delay every 100 ms, and therefore before the last probe.
+    for (let probe = 0; probe < 100; probe += 1)
+      t.equal((await send(`${gateway.managementUrl}/readyz`)).status, 200)
+    const [, seconds] = /^scopegate_event_loop_delay_seconds (\S+)$/m.exec(await metrics()) ?? []
+    return Number(seconds) > 0.3
+  })
 })
