@@ -1,12 +1,10 @@
 import type { Span } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
-import type { Tracing } from '../../platform/tracing/tracing.ts'
+import { ERROR_STATUS, type Tracing } from '../../platform/tracing/tracing.ts'
 import type { TraceTrust } from '../../platform/tracing/tracing-schema.ts'
 import { ENGINE_ENDPOINTS, USERINFO_ENDPOINT } from '../endpoints/endpoint-table.ts'
 
-/** `SpanStatusCode.ERROR`. An import of this value would load OpenTelemetry also without tracing. */
-const ERROR_STATUS = { code: 2 }
 const NAMES: ReadonlyMap<string, string> = new Map(
   [...ENGINE_ENDPOINTS, USERINFO_ENDPOINT].map(({ path, name }) => [path, name]),
 )

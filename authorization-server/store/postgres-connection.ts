@@ -11,6 +11,7 @@ import type {
 } from 'pg'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
 import { pemCertificates } from '../../platform/net/pem-certificates.ts'
+import { POSTGRES_COMMANDS } from '../../platform/tracing/store-spans.ts'
 import { readSecretFile } from '../keys/create-file-once.ts'
 
 /** Connection to one PostgreSQL database. Paths are absolute. */
@@ -64,6 +65,7 @@ const KEEP_ALIVE_DELAY_MS = 10_000
 export async function openPostgresPool(connection: PostgresConnection): Promise<PostgresPool> {
   const where = describePostgresUrl(connection.url)
   const settings = await readSettings(connection)
+  const server = { serverAddress: settings.host, serverPort: settings.port }
   // Imports the PostgreSQL client only in a process that uses PostgreSQL.
   const { Client: PgClient, Pool } = await import('pg')
   const { max, connectTimeoutMs, statementTimeoutMs } = connection.pool
@@ -101,20 +103,25 @@ export async function openPostgresPool(connection: PostgresConnection): Promise<
     }
   }
 
+  async function run<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>> {
+    const client = await acquire()
+    try {
+      const result = await client.query<Row>(statement)
+      client.release()
+      return result
+    } catch (error) {
+      const state = sqlState(error)
+      if (state === READ_ONLY || isResponseTimeout(error)) replaceConnections()
+      client.release(state === undefined || state === READ_ONLY || isFatal(error))
+      throw error
+    }
+  }
+
   return {
     where,
-    query: async <Row extends QueryResultRow>(statement: QueryConfig) => {
-      const client = await acquire()
-      try {
-        const result = await client.query<Row>(statement)
-        client.release()
-        return result
-      } catch (error) {
-        const state = sqlState(error)
-        if (state === READ_ONLY || isResponseTimeout(error)) replaceConnections()
-        client.release(state === undefined || state === READ_ONLY || isFatal(error))
-        throw error
-      }
+    query: <Row extends QueryResultRow>(statement: QueryConfig) => {
+      const [command = ''] = /\w+/.exec(statement.text) ?? []
+      return POSTGRES_COMMANDS.tracePromise(() => run<Row>(statement), { command, ...server })
     },
     connect: async ({ statementMs }) => {
       const LimitedClient = limitStatements(PgClient, statementMs)
@@ -225,7 +232,9 @@ function wrongUrl(problem: string): BootError {
   )
 }
 
-async function readSettings(connection: PostgresConnection): Promise<ClientConfig> {
+async function readSettings(
+  connection: PostgresConnection,
+): Promise<ClientConfig & { readonly host: string; readonly port: number }> {
   const { host, port, user, password, database, tls } = parsePostgresUrl(connection.url)
   const { passwordFile, caFile } = connection
   if (caFile !== undefined && tls === false)

@@ -1,11 +1,8 @@
 import type { Span } from '@opentelemetry/api'
 import { methodLabel } from '../../platform/http-labels.ts'
-import { type Tracing, traceHeaders } from '../../platform/tracing/tracing.ts'
+import { ERROR_STATUS, type Tracing, traceHeaders } from '../../platform/tracing/tracing.ts'
 import { tokenKind } from '../tokens/cache/token-kind.ts'
 import type { RequestContext } from './request-context.ts'
-
-/** `SpanStatusCode.ERROR`. An import of this value would load OpenTelemetry also without tracing. */
-const ERROR_STATUS = { code: 2 }
 
 /**
  * Starts the client span of a forwarded request. One span covers all attempts. A request that is not recorded gets no

@@ -1,5 +1,6 @@
 import { type AbstractConnector, Redis, type SentinelConnectionOptions, SentinelConnector } from 'ioredis'
 import { CONNECT_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS, SILENCE_MS } from './redis-client.ts'
+import { parseAddress } from './redis-connection.ts'
 
 /** The channel on which a Sentinel publishes the address of each new primary. */
 const SWITCH_CHANNEL = '+switch-master'
@@ -50,6 +51,8 @@ export function definePrimaryConnector(onLeave: () => void): new (options: unkno
 
     override async connect(emit: Parameters<SentinelConnector['connect']>[0]) {
       const stream = await super.connect(emit)
+      // ioredis names this server in its diagnostics channel, and would otherwise name its default server.
+      if (this.#address !== undefined) Object.assign(this.options, parseAddress(this.#address))
       if (this.connecting) this.#watch.start()
       this.#leaveFormerPrimary() // the Sentinel of this connection can have an older decision
       return stream

@@ -4,13 +4,13 @@ import { randomFillSync } from 'node:crypto'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import {
+  type Attributes,
   type Context,
   createTraceState,
   ROOT_CONTEXT,
   type Span,
   type SpanContext,
   SpanKind,
-  SpanStatusCode,
   TraceFlags,
   trace,
 } from '@opentelemetry/api'
@@ -27,8 +27,9 @@ import {
 } from '@opentelemetry/sdk-trace'
 import type { Logger } from '../logging/logger.ts'
 import { SpanQueue } from './span-queue.ts'
+import { traceStores } from './store-spans.ts'
 import { parseTraceparent } from './traceparent.ts'
-import type { Tracing } from './tracing.ts'
+import { failSpan, type Tracing } from './tracing.ts'
 import type { TracingMeter } from './tracing-metrics.ts'
 import type { TracingSettings } from './tracing-settings.ts'
 
@@ -71,6 +72,10 @@ export function startTracing(options: {
     return span?.isRecording() === true ? span : undefined
   }
 
+  const startClientSpan = (name: string, parent: Span, attributes: Attributes): Span =>
+    tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, trace.setSpan(ROOT_CONTEXT, parent))
+  const stopTracingStores = traceStores({ current, startClientSpan })
+
   return {
     startServerSpan(name, headers) {
       const context = headers === undefined ? ROOT_CONTEXT : remoteContext(headers)
@@ -82,28 +87,24 @@ export function startTracing(options: {
       }
       return tracer.startSpan(name, SERVER, context)
     },
-    startClientSpan: (name, parent, attributes) =>
-      tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, trace.setSpan(ROOT_CONTEXT, parent)),
+    startClientSpan,
     run: (span, call) => storage.run(span, call),
     current,
     async observe(name, attributes, call) {
       const parent = current()
       if (parent === undefined) return call()
-      const span = tracer.startSpan(
-        name,
-        { kind: SpanKind.CLIENT, attributes },
-        trace.setSpan(ROOT_CONTEXT, parent),
-      )
+      const span = startClientSpan(name, parent, attributes)
       try {
         return await storage.run(span, call)
       } catch (error) {
-        span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', errorType(error))
+        failSpan(span, error)
         throw error
       } finally {
         span.end()
       }
     },
     async close() {
+      stopTracingStores()
       await provider.shutdown()
       agent.destroy()
     },
@@ -156,10 +157,4 @@ function remoteContext(headers: Readonly<Record<string, string | string[] | unde
     isRemote: true,
     ...(typeof tracestate === 'string' ? { traceState: createTraceState(tracestate) } : {}),
   })
-}
-
-/** Returns the code or the class of an error. The message can contain data of a request. */
-function errorType(error: unknown): string {
-  if (error instanceof Error && 'code' in error) return String(error.code)
-  return error instanceof Error ? error.name : 'unknown'
 }

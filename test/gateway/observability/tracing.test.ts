@@ -1,6 +1,8 @@
+import { Redis } from 'ioredis'
 import t from 'tap'
-import { startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
+import { POLICY, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { send } from '../../fixtures/send.ts'
+import { startRedis } from '../../fixtures/start-redis.ts'
 import { startScopegate } from '../../fixtures/start-scopegate.ts'
 import { startTraceReceiver, type TraceReceiver } from '../../fixtures/trace-receiver.ts'
 import { until } from '../../fixtures/until.ts'
@@ -100,6 +102,35 @@ t.test('a request that is not sampled has no spans, and its trace context says s
   t.strictSame(upstream.seen('tracestate'), [])
   await gateway.close()
   t.strictSame(receiver.spans(), [])
+})
+
+t.test('the commands of a request to Redis have client spans, also when they fail', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const redis = await startRedis({ folder: t.testdir() })
+  t.teardown(() => redis.stop())
+  const { gateway } = await startGatewayUnderTest(t, {
+    policy: `${POLICY}  - { name: limited, match: { methods: [GET], path: /limited }, rateLimit: { requests: 5, per: 1h, by: route } }\n`,
+    change: (config) => ({ ...config, redis: { url: redis.url }, tracing: { endpoint: receiver.url } }),
+  })
+  const admin = new Redis(redis.url)
+  t.teardown(() => admin.disconnect())
+  t.equal((await send(`${gateway.url}/limited`)).status, 200)
+  await admin.call('ACL', 'SETUSER', 'default', '-@scripting')
+  t.equal((await send(`${gateway.url}/limited`)).status, 200, 'the gateway counts alone')
+  await gateway.close() // exports all spans
+  const spans = receiver.spans()
+  const common = { 'db.system.name': 'redis', 'server.address': '127.0.0.1', 'server.port': redis.port }
+  for (const [command, failure] of [
+    ['EVAL', {}],
+    ['EVALSHA', { 'error.type': 'ReplyError' }],
+  ] as const) {
+    const span = spans.find(({ name }) => name === `${command} redis`)
+    const parent = spans.find(({ spanId }) => spanId === span?.parentSpanId)
+    t.match(parent, { kind: 2, name: 'GET /limited', traceId: span?.traceId })
+    t.equal(span?.kind, 3)
+    t.strictSame(span?.attributes, { ...common, 'db.operation.name': command, ...failure })
+  }
+  t.notOk(receiver.bytes().includes('scopegate:rate'), 'no span contains a key')
 })
 
 t.test('a denied request has a server span without an upstream span', async (t) => {

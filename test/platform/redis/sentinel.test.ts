@@ -94,6 +94,7 @@ t.test(
     t.comment(`${(performance.now() - nextMs).toFixed(0)} ms after the new primary`)
     await until('the reader is at the new primary', async () => readerPort === next)
     t.equal(await redis.set('key', 'after'), 'OK')
+    t.equal((redis as Redis).options.port, next, 'diagnostics name the new primary')
     t.equal((await admin.role())[0], 'master', 'the old primary accepts writes')
     t.equal(await admin.get('key'), null)
   },
