@@ -1,11 +1,11 @@
 // Builds kubeconform from its Go module, and creates JSON Schemas for it: of Kubernetes from the Python package
 // kubernetes-validate, and of custom resources from Go modules that contain their definitions. Later runs reuse both.
-import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseAllDocuments } from 'yaml'
+import { downloadPythonPackage, PIP_ADVICE } from './download-python-package.js'
 import { downloadGoModule, GO_ADVICE, installGoTool } from './install-go-tool.js'
 import { installTool } from './install-tool.js'
 
@@ -19,6 +19,7 @@ export const KUBERNETES_VERSIONS = ['1.35.0', '1.36.0', '1.37.0']
 const PACKAGE = {
   name: 'kubernetes-validate',
   version: '1.37.0',
+  tag: 'py3-none-any',
   sha256: '85136d018a27b50ec7fc049d902bfa5193f5976807e6c0f408e3ab6fe078cad9',
 }
 
@@ -60,14 +61,14 @@ export function installKubeSchemas() {
   return installTool({
     name: `kube-schemas-${PACKAGE.version}-${version}`,
     file: 'schemas',
-    advice: `The schemas need pip (python3 -m pip) with access to its package index. ${GO_ADVICE}`,
+    advice: `${PIP_ADVICE} ${GO_ADVICE}`,
     install: writeSchemas,
   })
 }
 
 function writeSchemas(folder) {
   const unpacked = join(folder, 'package')
-  if (!downloadPackage(unpacked)) return false
+  if (!downloadPythonPackage(unpacked, PACKAGE)) return false
   const source = join(unpacked, 'kubernetes_validate', 'kubernetes-json-schema')
   const crds = CUSTOM_RESOURCES.map((one) => ({ ...one, root: downloadGoModule(one)?.Dir }))
   if (crds.some(({ root }) => root === undefined)) return false
@@ -82,19 +83,6 @@ function writeSchemas(folder) {
   }
   rmSync(unpacked, { recursive: true })
   return true
-}
-
-/** Downloads {@link PACKAGE} with pip, which verifies the checksum, and unpacks it. */
-function downloadPackage(folder) {
-  mkdirSync(folder)
-  const requirements = join(folder, 'requirements.txt')
-  writeFileSync(requirements, `${PACKAGE.name}==${PACKAGE.version} --hash=sha256:${PACKAGE.sha256}\n`)
-  const options = ['--no-deps', '--require-hashes', '--disable-pip-version-check', '--quiet']
-  const wheel = `${PACKAGE.name.replace('-', '_')}-${PACKAGE.version}-py3-none-any.whl`
-  return [
-    ['-m', 'pip', 'download', ...options, '--dest', folder, '--requirement', requirements],
-    ['-m', 'zipfile', '--extract', join(folder, wheel), folder],
-  ].every((args) => spawnSync('python3', args, { stdio: ['ignore', 2, 2] }).status === 0)
 }
 
 function writeKubernetesKinds(target, definitions) {
