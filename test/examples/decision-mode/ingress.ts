@@ -23,7 +23,10 @@ import { sendBytes } from '../../fixtures/send-bytes.ts'
 import { startStrictUpstream } from '../../fixtures/strict-upstream.ts'
 import { until } from '../../fixtures/until.ts'
 
-/** A product that asks the decision endpoint. Its example is a folder of `examples/decision-mode`. */
+/**
+ * A product that asks the decision endpoint. Its example is the folder of `examples/decision-mode` with the first word of
+ * `name`.
+ */
 export type Ingress = {
   readonly name: string
   readonly protocol: DecisionProtocol
@@ -161,7 +164,7 @@ export function testIngress(ingress: Ingress): void {
 async function startIngress(t: Test, ingress: Ingress, to: Addresses): Promise<string> {
   const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
-  const folder = join(EXAMPLES, ingress.name.toLowerCase())
+  const folder = join(EXAMPLES, ingress.name.toLowerCase().replace(/ .*/, ''))
   // A product that is started by root changes its user, which cannot read a repository below the home folder of root.
   const dir = mkdtempSync(join(tmpdir(), 'scopegate-ingress-'))
   chmodSync(dir, 0o755)
@@ -175,6 +178,10 @@ async function startIngress(t: Test, ingress: Ingress, to: Addresses): Promise<s
       .replaceAll('127.0.0.1:4010', new URL(to.decisions).host)
       .replaceAll('127.0.0.1:4000', new URL(to.gateway).host)
       .replaceAll('127.0.0.1:5000', new URL(to.upstream).host)
+      .replaceAll('port_value: 8080', `port_value: ${port}`)
+      .replaceAll('port_value: 4010', `port_value: ${new URL(to.decisions).port}`)
+      .replaceAll('port_value: 4000', `port_value: ${new URL(to.gateway).port}`)
+      .replaceAll('port_value: 5000', `port_value: ${new URL(to.upstream).port}`)
     writeFileSync(join(files, name), ingress.adapt?.(text, dir) ?? text)
   }
   const [command, ...args] = ingress.command(dir)
