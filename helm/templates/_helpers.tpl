@@ -29,6 +29,13 @@
 {{- end }}
 {{- end }}
 
+{{/*
+The address that a service listens on: `::` also accepts connections over IPv4. Takes the values of its Service.
+*/}}
+{{- define "scopegate.listenHost" -}}
+{{- if or (has "IPv6" .ipFamilies) (hasSuffix "DualStack" .ipFamilyPolicy) }}::{{ else }}0.0.0.0{{ end }}
+{{- end }}
+
 {{/* The DNS names of a Service within the cluster, as a JSON list. Takes (dict "root" $ "name" name). */}}
 {{- define "scopegate.serviceNames" -}}
 {{- $namespace := include "scopegate.namespace" .root -}}

@@ -216,6 +216,22 @@ function checkInside(): void {
     await stopBoth(t, { gateway })
   })
 
+  t.test('with dual stack, all ports of both services accept connections over IPv4 and IPv6', async (t) => {
+    const { pods } = await startBoth(t, render('--values', join(CHART, 'ci', 'dual-stack-values.yaml')))
+    for (const pod of Object.values(pods))
+      for (const [name, path] of [
+        ['http', '/.well-known/oauth-protected-resource'],
+        ['management', '/readyz'],
+      ] as const) {
+        const { port } = new URL(pod.address(name))
+        const [ipv4, ipv6] = await Promise.all(
+          ['127.0.0.1', '[::1]'].map(async (host) => (await fetch(`http://${host}:${port}${path}`)).status),
+        )
+        t.equal(ipv6, ipv4, `${name} port ${port}`)
+      }
+    await stopBoth(t, pods)
+  })
+
   t.test('the gateway serves the policies of an image', async (t) => {
     const image = mkdtempSync(join(tmpdir(), 'image-'))
     chmodSync(image, 0o755)
