@@ -4,19 +4,27 @@ import { COMMANDS } from '../cli/commands.ts'
 import { formatReference } from '../cli/format-help.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
 import { chartReference } from './chart-reference.ts'
+import { chartSchema } from './chart-schema.ts'
 import { configurationReference } from './configuration-reference.ts'
 import { policyReference } from './policy-reference.ts'
 import { stableNamesReference } from './stable-names.ts'
 
-export type GeneratedPage = { readonly file: string; readonly parts: Readonly<Record<string, string>> }
+export type GeneratedPage = { readonly file: string } & (
+  | { readonly parts: Readonly<Record<string, string>> }
+  | { readonly content: string }
+)
 
-/** Returns every page with generated parts. A part is between `<!-- generated: NAME -->` and `<!-- end -->`. */
+/**
+ * Returns every generated file, and every page with generated parts. A part is between `<!-- generated: NAME -->` and
+ * `<!-- end -->`.
+ */
 export function generatedPages(): readonly GeneratedPage[] {
   return [
     { file: 'docs/policies.md', parts: policyReference() },
     { file: 'docs/configuration.md', parts: configurationReference() },
     { file: 'docs/command-line.md', parts: { commands: formatReference(COMMANDS) } },
     { file: 'helm/README.md', parts: { values: chartReference() } },
+    { file: 'helm/values.schema.json', content: chartSchema() },
     { file: 'docs/stable-names.md', parts: { lists: stableNamesReference() } },
   ]
 }
@@ -25,11 +33,14 @@ export function generatedPages(): readonly GeneratedPage[] {
  * Returns the current and the expected content of a page.
  * @throws {Error} if the markers of a part are missing, or if the markers name an unknown part.
  */
-export function renderPage({ file, parts }: GeneratedPage): {
+export function renderPage(page: GeneratedPage): {
   readonly is: string
   readonly shouldBe: string
 } {
+  const { file } = page
   const is = readFileSync(join(findPackageRoot(), file), 'utf8')
+  if ('content' in page) return { is, shouldBe: page.content }
+  const { parts } = page
   const left = new Set(Object.keys(parts))
   const shouldBe = is.replace(
     /(<!-- generated: (.+?) -->\n)[\s\S]*?(<!-- end -->)/g,

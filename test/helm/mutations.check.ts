@@ -15,7 +15,7 @@ import {
   makeTemplateMutants,
   PROBE,
 } from './template-mutants.ts'
-import { VALUE_ERRORS } from './value-errors.ts'
+import { UNKNOWN_KEYS, VALUE_ERRORS } from './value-errors.ts'
 import { findLostValues, SCENARIOS, type Scenario } from './value-scenarios.ts'
 
 /** Minimum number of rendered mutants. A smaller number means that the generator of mutants misses lines. */
@@ -39,6 +39,8 @@ type Setting = {
 /** Changes no template. The text makes {@link judge} run all checks. */
 const UNCHANGED = { file: '', before: '', message: undefined, text: 'scopegate.keptSecret fail' }
 const NOTES = 'NOTES.txt'
+const KEYS = '_keys.tpl'
+const ERRORS = [...VALUE_ERRORS, ...UNKNOWN_KEYS]
 type Outcome = 'survived' | 'does not render' | 'caught by a check'
 
 t.test('at least one mutant changes each line of the templates', async (t) => {
@@ -130,7 +132,7 @@ async function judge(
     }
     return 'survived'
   }
-  const losesError = async (errors: typeof VALUE_ERRORS): Promise<boolean> => {
+  const losesError = async (errors: readonly (typeof ERRORS)[number][]): Promise<boolean> => {
     for (const { set, kubeVersion, says } of errors) {
       const { failed } = await render({ ...template, release: 'gw', set, kubeVersion })
       if (failed?.endsWith(`: ${says}`) !== true) return true
@@ -138,7 +140,10 @@ async function judge(
     return false
   }
 
-  const hinted = VALUE_ERRORS.filter(({ says }) => message !== undefined && isFormatOf(message, says))
+  const hinted =
+    file === KEYS
+      ? UNKNOWN_KEYS
+      : ERRORS.filter(({ says }) => message !== undefined && isFormatOf(message, says))
   if (await losesError(hinted)) return 'caught by a check'
   const reads = ({ scenario }: RenderedScenario) =>
     scenario.checks.some(([values]) => values.split(', ').some((one) => before.includes(`.Values.${one}`)))
@@ -158,7 +163,7 @@ async function judge(
     const found = objects?.find(({ metadata }) => metadata.name === KEPT.metadata.name)
     if (!isDeepStrictEqual(found?.data, KEPT.data)) return 'caught by a check'
   }
-  if (/\bfail\b/.test(text) && (await losesError(VALUE_ERRORS.filter((one) => !hinted.includes(one)))))
+  if (/\bfail\b/.test(text) && (await losesError(ERRORS.filter((one) => !hinted.includes(one)))))
     return 'caught by a check'
   return passesSuites({ file, text }, folder) ? 'survived' : 'caught by a check'
 }

@@ -20,13 +20,62 @@ const CANARY = ['canary.enabled=true', 'canary.path=/probe', 'canary.scopes={a:r
 const AT = 'policies.sources[0]'
 const SOURCE = [`${AT}.name=a`, `${AT}.permissions.pathPrefixes={/a}`]
 
-/** Invalid values of the chart, and the error messages of helm. */
-export const VALUE_ERRORS: readonly {
+/** Invalid values of the chart, and the error message of helm. */
+type ValueError = {
   readonly set: readonly string[]
   /** Kubernetes version of the cluster. Undefined: the default of helm. */
   readonly kubeVersion?: string
   readonly says: string
-}[] = [
+}
+
+/** Keys that the chart does not have, at every level. */
+export const UNKNOWN_KEYS: readonly ValueError[] = [
+  {
+    set: ['replicas=2'],
+    says: 'replicas is not a value of this chart. Did you mean replicaCount?',
+  },
+  {
+    set: ['gateway.baseURL=http://x'],
+    says: 'gateway.baseURL is not a value of this chart. Did you mean gateway.baseUrl?',
+  },
+  {
+    set: ['redis.urll=redis://x'],
+    says: 'redis.urll is not a value of this chart. Did you mean redis.url?',
+  },
+  {
+    set: ['service.ports.https=1'],
+    says: 'service.ports.https is not a value of this chart. Did you mean service.ports.http?',
+  },
+  {
+    set: ['ingress.enable=true'],
+    says: 'ingress.enable is not a value of this chart. Did you mean ingress.enabled?',
+  },
+  {
+    set: [...SOURCE, `${AT}.permision=x`],
+    says: 'policies.sources[0].permision is not a value of this chart. Did you mean policies.sources[0].permissions?',
+  },
+  {
+    set: ['upstreams.api.ur=https://x'],
+    says: 'upstreams.api.ur is not a value of this chart. Did you mean upstreams.api.url?',
+  },
+  {
+    // gateway.issuer is more similar, but the chart rejects it also.
+    set: ['gateway.isuer=https://x'],
+    says: 'gateway.isuer is not a value of this chart. Did you mean gateway.issuers?',
+  },
+  {
+    // service.loadBalancerSourceRanges is similar also.
+    set: ['service.loadBalancerIp=10.0.0.1'],
+    says: 'service.loadBalancerIp is not a value of this chart. Did you mean service.loadBalancerIP?',
+  },
+  {
+    set: ['image.x=y'],
+    says: 'image.x is not a value of this chart. The keys here are digest, pullPolicy, registry, repository, tag.',
+  },
+]
+
+/** Values that cannot work. */
+export const VALUE_ERRORS: readonly ValueError[] = [
   {
     set: [],
     kubeVersion: 'v1.29.3',

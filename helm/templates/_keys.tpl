@@ -1,0 +1,61 @@
+{{- /* Rejects keys that the schema does not name. Takes the schema and the value of an object, and the path of its keys. */ -}}
+{{- define "scopegate.rejectUnknownKeys" -}}
+{{- $schema := .schema }}
+{{- $keys := default dict $schema.properties }}
+{{- $other := index $schema "additionalProperties" }}
+{{- range $key, $value := .value }}
+{{- $path := printf "%s%s" $.prefix $key }}
+{{- $child := get $keys $key }}
+{{- if not (hasKey $keys $key) }}
+{{- if and (hasKey $schema "additionalProperties") (kindIs "bool" $other) }}
+{{- fail (printf "%s is not a value of this chart. %s" $path (include "scopegate.keyAdvice" (dict "schema" $schema "key" $key "prefix" $.prefix))) }}
+{{- end }}
+{{- $child = $other }}
+{{- end }}
+{{- if and (kindIs "map" $child) (kindIs "map" $value) }}
+{{- include "scopegate.rejectUnknownKeys" (dict "schema" $child "value" $value "prefix" (printf "%s." $path)) }}
+{{- else if and (kindIs "map" $child) (kindIs "slice" $value) }}
+{{- range $index, $item := $value }}
+{{- if and (hasKey $child "items") (kindIs "map" $item) }}
+{{- include "scopegate.rejectUnknownKeys" (dict "schema" $child.items "value" $item "prefix" (printf "%s[%d]." $path $index)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* Names the key that shares the largest part of its letter pairs with an unknown key, or all keys. */ -}}
+{{- define "scopegate.keyAdvice" -}}
+{{- $wanted := include "scopegate.letterPairs" .key | fromJsonArray }}
+{{- $names := list }}
+{{- $best := .key }}
+{{- $bestShare := 49 }}
+{{- range $name, $schema := .schema.properties }}
+{{- if not $schema.deprecated }}
+{{- $names = append $names $name }}
+{{- $pairs := include "scopegate.letterPairs" $name | fromJsonArray }}
+{{- $shared := list }}
+{{- range $pairs }}
+{{- if has . $wanted }}{{ $shared = append $shared . }}{{ end }}
+{{- end }}
+{{- $share := div (mul 200 (len $shared)) (add (len $pairs) (len $wanted)) }}
+{{- if gt $share $bestShare }}
+{{- $best = $name }}
+{{- $bestShare = $share }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if ne $best .key }}Did you mean {{ .prefix }}{{ $best }}?
+{{- else }}The keys here are {{ join ", " $names }}.
+{{- end }}
+{{- end -}}
+
+{{- /* Returns the different pairs of adjacent letters of a key, in lower case, as JSON. */ -}}
+{{- define "scopegate.letterPairs" -}}
+{{- $letters := splitList "" (lower .) }}
+{{- $pairs := list }}
+{{- range $index, $letter := rest $letters }}
+{{- $pairs = append $pairs (printf "%s%s" (index $letters $index) $letter) }}
+{{- end }}
+{{- $pairs | uniq | toJson }}
+{{- end -}}
