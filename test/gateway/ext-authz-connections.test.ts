@@ -1,0 +1,111 @@
+import { once } from 'node:events'
+import { connect, constants } from 'node:http2'
+import { connect as connectPlainly } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import t from 'tap'
+import { startDecisionEndpoint } from '../fixtures/a-decision-endpoint.ts'
+import { startTlsGateway } from '../fixtures/a-tls-gateway.ts'
+import { CHECK_PATH, openCheckClient } from '../fixtures/check-client.ts'
+
+const OPEN = { method: 'GET', path: '/pub/x', host: 'api.test' }
+const CALL = { ':method': 'POST', ':path': CHECK_PATH, 'content-type': 'application/grpc' }
+
+t.test('a drain announces the end of the connection, and finishes open calls', async (t) => {
+  const { decisions, gateway, issuer } = await startDecisionEndpoint(t, 'ext-authz-grpc')
+  const client = await openCheckClient(t, decisions)
+  const idle = await openCheckClient(t, decisions)
+  let respond: (() => void) | undefined
+  const isAsked = new Promise<void>((asked) => {
+    issuer.answerWith((response) => {
+      respond = () => response.writeHead(200, { 'content-type': 'application/json' }).end('{"active":false}')
+      asked()
+    })
+  })
+  const pending = client.check({ ...OPEN, path: '/api/courses', headers: { authorization: 'Bearer held' } })
+  await isAsked
+  const announced = Promise.all([once(client.session, 'goaway'), once(idle.session, 'goaway')])
+  const closed = gateway.close()
+  t.same(
+    (await announced).map(([code]) => code),
+    [constants.NGHTTP2_NO_ERROR, constants.NGHTTP2_NO_ERROR],
+  )
+  respond?.()
+  t.equal((await pending).status, 401)
+  await closed
+  await t.rejects(once(connectPlainly(Number(new URL(decisions).port), '127.0.0.1'), 'connect'))
+})
+
+t.test('TLS: the port offers only HTTP/2', async (t) => {
+  const { log, authority } = await startTlsGateway(t, {
+    change: (config) => ({
+      ...config,
+      trustedProxies: ['127.0.0.1'],
+      decisions: { listen: { host: '127.0.0.1', port: 0 }, protocol: 'ext-authz-grpc' },
+    }),
+  })
+  const url = String(log().find(({ event }) => event === 'serving_decisions')?.['url'])
+  t.match(url, /^https:/)
+  const client = await openCheckClient(t, url, { ca: authority.cert })
+  t.equal((await client.check(OPEN)).status, 200)
+  const { hostname, port } = new URL(url)
+  const socket = connectTls({
+    host: hostname,
+    port: Number(port),
+    ca: authority.cert,
+    ALPNProtocols: ['http/1.1'],
+  })
+  await t.rejects(once(socket, 'secureConnect'))
+})
+
+t.test('large metadata and large messages are limited', async (t) => {
+  const { decisions } = await startDecisionEndpoint(t, 'ext-authz-grpc')
+  const client = await openCheckClient(t, decisions, { maxSendHeaderBlockLength: 2 ** 20 })
+  const tooLong = await client.check({ ...OPEN, path: `/pub/${'x'.repeat(8 * 1024)}` })
+  t.equal(tooLong.status, 414)
+  const large = await client.check({ ...OPEN, headers: { 'x-large': 'x'.repeat(200 * 1024) } })
+  t.equal(large.status, 431)
+  t.match(large.body, /request_id/)
+  const good = client.encode(OPEN)
+  t.ok((await client.raw(good, { 'x-large': 'x'.repeat(40 * 1024) })).reset, 'one large field')
+  const many = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`x-${index}`, '1']))
+  const second = await openCheckClient(t, decisions)
+  t.ok((await second.raw(good, many)).reset, 'many fields')
+  const other = await openCheckClient(t, decisions)
+  t.equal((await other.check(OPEN)).status, 200)
+})
+
+t.test('the gateway resets a call without an end, and serves other connections', async (t) => {
+  const { decisions } = await startDecisionEndpoint(t, 'ext-authz-grpc')
+  const silent = connect(decisions)
+  t.teardown(() => silent.destroy())
+  const [settings] = await once(silent, 'remoteSettings')
+  t.equal(settings.maxConcurrentStreams, 100)
+  const streams = Array.from({ length: 100 }, () => silent.request(CALL))
+  const resets = streams.map(async (stream) => {
+    stream.on('error', () => undefined)
+    await once(stream, 'close')
+    return stream.rstCode
+  })
+  const client = await openCheckClient(t, decisions)
+  t.equal((await client.check(OPEN)).status, 200)
+  t.same(new Set(await Promise.all(resets)), new Set([constants.NGHTTP2_CANCEL]))
+})
+
+t.test('the port limits its connections, and survives bytes that are not HTTP/2', async (t) => {
+  const { decisions } = await startDecisionEndpoint(t, 'ext-authz-grpc', { limits: { connections: 2 } })
+  const port = Number(new URL(decisions).port)
+  for (const bytes of [
+    'GET / HTTP/1.1\r\nhost: api.test\r\n\r\n',
+    '\0'.repeat(100),
+    'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\xff\xff\xff'.repeat(9),
+  ]) {
+    const socket = connectPlainly(port, '127.0.0.1').on('error', () => undefined)
+    socket.resume().write(bytes, 'latin1')
+    await once(socket, 'close')
+  }
+  const first = await openCheckClient(t, decisions)
+  await openCheckClient(t, decisions)
+  const third = connectPlainly(port, '127.0.0.1').on('error', () => undefined)
+  await once(third.resume(), 'close')
+  t.equal((await first.check(OPEN)).status, 200)
+})
