@@ -1,9 +1,8 @@
-import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { Counter, Gauge, Registry } from 'prom-client'
 import { openAuditLog } from '../../platform/logging/audit-log.ts'
 import { createLogLevelControl } from '../../platform/logging/log-level.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
+import { findFreePort } from '../../platform/net/find-free-port.ts'
 import { logLevelEndpoints } from '../../platform/ops/log-level-endpoints.ts'
 import { type MetricsJson, metricsOf } from '../../platform/ops/metrics-format.ts'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
@@ -170,15 +169,11 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
 /** Chooses a free port once for port 0. Otherwise the port could change after a restart of all workers. */
 async function choosePort({ host, port }: GatewayOptions['config']['listen']): Promise<number> {
   if (port !== 0) return port
-  const server = createServer()
   try {
-    await once(server.listen(0, host), 'listening')
+    return await findFreePort(host)
   } catch (error) {
     throw explainListenError(error, { service: 'gateway', host, port, setting: 'listen.host' })
   }
-  const address = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return address.port
 }
 
 function createOwnMetrics(logger: Logger, serving: () => number) {

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
+import { findFreePort } from '../../../platform/net/find-free-port.ts'
 import { type DecisionProtocol, startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { BASE_URL } from '../../fixtures/a-gateway.ts'
 import { aProof, aProofKey } from '../../fixtures/dpop-proof.ts'
@@ -162,7 +162,7 @@ export function testIngress(ingress: Ingress): void {
 }
 
 async function startIngress(t: Test, ingress: Ingress, to: Addresses): Promise<string> {
-  const port = await findFreePort()
+  const port = await findFreePort('127.0.0.1')
   const url = `http://127.0.0.1:${port}`
   const folder = join(EXAMPLES, ingress.name.toLowerCase().replace(/ .*/, ''))
   // A product that is started by root changes its user, which cannot read a repository below the home folder of root.
@@ -201,12 +201,4 @@ async function startIngress(t: Test, ingress: Ingress, to: Addresses): Promise<s
     return (await send(`${url}/pub/ready`).catch(() => undefined))?.status === 200
   })
   return url
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return typeof address === 'object' && address !== null ? address.port : 0
 }
