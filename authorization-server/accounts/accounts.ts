@@ -78,6 +78,8 @@ export const LOCAL_SIGN_IN_OFF =
 export const PASSWORD_CHARACTERS = { min: 12, max: 256 } as const
 const SALT_BYTES = 16
 const ID_BYTES = 16
+/** In hexadecimal, because an id that starts with a hyphen would be an option of the command line. */
+const newAccountId = (): string => randomBytes(ID_BYTES).toString('hex')
 
 /**
  * Creates the accounts over the store.
@@ -155,7 +157,7 @@ export async function insertAccount(
   const username = normalizeUsername(account.username)
   if (username === undefined) return undefined
   const stored: StoredAccount = {
-    id: randomBytes(ID_BYTES).toString('base64url'),
+    id: newAccountId(),
     username,
     name: account.name ?? username,
     email: account.email,
@@ -220,7 +222,7 @@ async function signInFromProvider(
   }
   const found = await store.findByIdentity(identity.issuer, identity.subject)
   if (found === undefined) {
-    const id = randomBytes(ID_BYTES).toString('base64url')
+    const id = newAccountId()
     const added: StoredAccount = {
       id,
       // No person can type this name, because local user names cannot contain a colon.
