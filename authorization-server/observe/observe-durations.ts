@@ -1,7 +1,7 @@
-import type { Span } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
 import { sampledTraceId } from '../../platform/tracing/traceparent.ts'
+import type { Span } from '../../platform/tracing/tracing.ts'
 import type { Metrics } from './metrics.ts'
 import { endpointName } from './trace-requests.ts'
 

@@ -1,7 +1,6 @@
-import type { Span } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
-import { ERROR_STATUS, type Tracing } from '../../platform/tracing/tracing.ts'
+import type { Span, Tracing } from '../../platform/tracing/tracing.ts'
 import type { TraceTrust } from '../../platform/tracing/tracing-schema.ts'
 import { ENGINE_ENDPOINTS, USERINFO_ENDPOINT } from '../endpoints/endpoint-table.ts'
 
@@ -47,14 +46,15 @@ export function traceRequests(
     const span = spans.get(request)
     if (span !== undefined) {
       const { statusCode } = reply
+      const { url } = request.routeOptions
       span.setAttributes({
         'http.request.method': request.method,
         'http.response.status_code': statusCode,
         'scopegate.endpoint': endpointName(request),
         'scopegate.request_id': request.id,
+        ...(url === undefined ? {} : { 'http.route': url }),
       })
-      if (request.routeOptions.url !== undefined) span.setAttribute('http.route', request.routeOptions.url)
-      if (statusCode >= 500) span.setStatus(ERROR_STATUS)
+      if (statusCode >= 500) span.fail()
       span.end()
     }
     done()

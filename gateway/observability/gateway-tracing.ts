@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { Span } from '@opentelemetry/api'
-import type { Tracing } from '../../platform/tracing/tracing.ts'
+import type { Span, Tracing } from '../../platform/tracing/tracing.ts'
 import type { TraceTrust } from '../../platform/tracing/tracing-schema.ts'
 
 /** Tracing of a gateway, and the peers whose trace the gateway continues. */

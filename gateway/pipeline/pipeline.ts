@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Span } from '@opentelemetry/api'
+import type { Span } from '../../platform/tracing/tracing.ts'
 import type { DecisionProtocol } from '../config/gateway-config.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import { createCertificateReader } from './client-certificate.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Span } from '@opentelemetry/api'
 import { readRequestId } from '../../platform/logging/request-id.ts'
+import type { Span } from '../../platform/tracing/tracing.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { NO_POSSESSION_PROOF, type PossessionProof } from '../../policy-engine/decide/confirmation.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'

@@ -1,19 +1,19 @@
-import type { Span } from '@opentelemetry/api'
 import { methodLabel } from '../../platform/http-labels.ts'
-import { ERROR_STATUS, type Tracing, traceHeaders } from '../../platform/tracing/tracing.ts'
+import { type Span, type Tracing, traceHeaders } from '../../platform/tracing/tracing.ts'
 import { tokenKind } from '../tokens/cache/token-kind.ts'
 import type { RequestContext } from './request-context.ts'
 
 /**
  * Starts the client span of a forwarded request. One span covers all attempts. A request that is not recorded gets no
  * client span, because the span would only cost time.
+ * @param upstreamHeaders the function changes this list.
  * @returns `upstreamHeaders` with the trace context of the client span, or of the server span of a request that is not
  * recorded, instead of the trace context of the client.
  */
 export function startUpstreamSpan(
   context: RequestContext,
   { tracing, span, upstream }: { readonly tracing: Tracing; readonly span: Span; readonly upstream: string },
-  upstreamHeaders: readonly string[],
+  upstreamHeaders: string[],
 ): string[] {
   if (span.isRecording()) {
     const method = methodLabel(context.method)
@@ -22,11 +22,9 @@ export function startUpstreamSpan(
       'scopegate.upstream': upstream,
     })
   }
-  const added = traceHeaders(context.upstreamSpan ?? span)
-  return [
-    ...(hasTraceHeader(upstreamHeaders) ? withoutTraceHeaders(upstreamHeaders) : upstreamHeaders),
-    ...added,
-  ]
+  const headers = hasTraceHeader(upstreamHeaders) ? withoutTraceHeaders(upstreamHeaders) : upstreamHeaders
+  headers.push(...traceHeaders(context.upstreamSpan ?? span))
+  return headers
 }
 
 function hasTraceHeader(headers: readonly string[]): boolean {
@@ -34,7 +32,7 @@ function hasTraceHeader(headers: readonly string[]): boolean {
   return false
 }
 
-function withoutTraceHeaders(headers: readonly string[]): readonly string[] {
+function withoutTraceHeaders(headers: readonly string[]): string[] {
   return headers.filter((_, at) => !isTraceHeader(headers[at - (at % 2)] ?? ''))
 }
 
@@ -56,29 +54,34 @@ export function endRequestSpans(
   const { route, decision, token, canonical, requestId } = context
   const method = methodLabel(context.method)
   span.updateName(route === undefined ? spanMethod(method) : `${spanMethod(method)} ${route.path}`)
-  span.setAttribute('http.request.method', method)
-  span.setAttribute('http.response.status_code', status)
-  span.setAttribute('scopegate.request_id', requestId)
-  if (canonical !== undefined) span.setAttribute('url.path', canonical.path)
-  if (route !== undefined)
-    span.setAttribute('http.route', route.path).setAttribute('scopegate.route', route.name)
-  if (route?.kind === 'api') span.setAttribute('scopegate.policy', route.policy.policy)
-  if (decision !== undefined) {
-    span.setAttribute('scopegate.decision', decision.decision)
-    span.setAttribute('scopegate.reason', decision.reason)
+  const attributes: Record<string, string | number> = {
+    'http.request.method': method,
+    'http.response.status_code': status,
+    'scopegate.request_id': requestId,
   }
-  if (token !== undefined) span.setAttribute('scopegate.token.kind', tokenKind(token))
-  if (errorType !== undefined) span.setAttribute('error.type', errorType)
-  if (status >= 500) span.setStatus(ERROR_STATUS)
+  if (canonical !== undefined) attributes['url.path'] = canonical.path
+  if (route !== undefined) {
+    attributes['http.route'] = route.path
+    attributes['scopegate.route'] = route.name
+  }
+  if (route?.kind === 'api') attributes['scopegate.policy'] = route.policy.policy
+  if (decision !== undefined) {
+    attributes['scopegate.decision'] = decision.decision
+    attributes['scopegate.reason'] = decision.reason
+  }
+  if (token !== undefined) attributes['scopegate.token.kind'] = tokenKind(token)
+  if (errorType !== undefined) attributes['error.type'] = errorType
+  span.setAttributes(attributes)
+  if (status >= 500) span.fail()
   span.end()
 }
 
 function endUpstreamSpan({ upstreamSpan, forwarded }: RequestContext): void {
   if (upstreamSpan === undefined) return
   const { status = 0, failure } = forwarded ?? {}
-  if (status !== 0) upstreamSpan.setAttribute('http.response.status_code', status)
-  if (failure !== undefined) upstreamSpan.setAttribute('error.type', failure)
-  if (failure !== undefined || status >= 400) upstreamSpan.setStatus(ERROR_STATUS)
+  if (status !== 0) upstreamSpan.setAttributes({ 'http.response.status_code': status })
+  if (failure !== undefined) upstreamSpan.setAttributes({ 'error.type': failure })
+  if (failure !== undefined || status >= 400) upstreamSpan.fail()
   upstreamSpan.end()
 }
 

@@ -1,5 +1,6 @@
-import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace'
+import type { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { describeFailure, type Logger } from '../logging/logger.ts'
+import type { ReadableSpan } from './recorded-span.ts'
 import type { TracingMeter } from './tracing-metrics.ts'
 
 /** Ended spans that wait for their export. Each span takes about 2 KB. */
@@ -11,7 +12,7 @@ const EXPORT_EVERY_MS = 1_000
 const CLOSE_TIMEOUT_MS = 2_000
 
 type SpanQueueOptions = {
-  readonly exporter: SpanExporter
+  readonly exporter: Pick<OTLPTraceExporter, 'export'>
   readonly meter: TracingMeter
   readonly logger: Pick<Logger, 'info' | 'warn'>
   /** Address of the receiver, for the log. */
@@ -22,7 +23,7 @@ type SpanQueueOptions = {
  * Queues ended spans and exports one batch at a time. A full queue drops new spans. Logs one line when exports begin to
  * fail, and one line when they work again.
  */
-export class SpanQueue implements SpanProcessor {
+export class SpanQueue {
   readonly #options: SpanQueueOptions
   #queue: ReadableSpan[] = []
   #timer: NodeJS.Timeout | undefined
@@ -34,9 +35,7 @@ export class SpanQueue implements SpanProcessor {
     this.#options = options
   }
 
-  onStart(): void {}
-
-  onEnd(span: ReadableSpan): void {
+  add(span: ReadableSpan): void {
     if (this.#isClosed || this.#queue.length >= MAX_QUEUED) {
       this.#options.meter.dropped('queue_full', 1)
       return
@@ -46,7 +45,7 @@ export class SpanQueue implements SpanProcessor {
     else this.#timer ??= setTimeout(() => this.#start(), EXPORT_EVERY_MS).unref()
   }
 
-  async forceFlush(): Promise<void> {
+  async #flush(): Promise<void> {
     while (this.#queue.length > 0 || this.#exporting !== undefined) {
       this.#start()
       await this.#exporting
@@ -54,11 +53,11 @@ export class SpanQueue implements SpanProcessor {
   }
 
   /** Exports the queue for at most `CLOSE_TIMEOUT_MS`, and drops the rest. */
-  async shutdown(): Promise<void> {
+  async close(): Promise<void> {
     if (this.#isClosed) return
     let deadline: NodeJS.Timeout | undefined
     await Promise.race([
-      this.forceFlush(),
+      this.#flush(),
       new Promise((resolve) => {
         deadline = setTimeout(resolve, CLOSE_TIMEOUT_MS)
       }),

@@ -3,33 +3,16 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomFillSync } from 'node:crypto'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import {
-  type Attributes,
-  type Context,
-  createTraceState,
-  ROOT_CONTEXT,
-  type Span,
-  type SpanContext,
-  SpanKind,
-  TraceFlags,
-  trace,
-} from '@opentelemetry/api'
+import { createTraceState, type SpanContext, SpanKind, TraceFlags, type TraceState } from '@opentelemetry/api'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
-import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
-  ParentBasedSampler,
-  type Sampler,
-  SamplingDecision,
-  TraceIdRatioBasedSampler,
-  TracerProvider,
-} from '@opentelemetry/sdk-trace'
 import type { Logger } from '../logging/logger.ts'
+import { type ReadableSpan, RecordedSpan, UnrecordedSpan } from './recorded-span.ts'
+import { createSampler } from './sampler.ts'
 import { SpanQueue } from './span-queue.ts'
 import { traceStores } from './store-spans.ts'
 import { parseTraceparent } from './traceparent.ts'
-import { failSpan, type Tracing } from './tracing.ts'
+import { failSpan, type Span, type SpanAttributes, type Tracing } from './tracing.ts'
 import type { TracingMeter } from './tracing-metrics.ts'
 import type { TracingSettings } from './tracing-settings.ts'
 
@@ -50,20 +33,17 @@ export function startTracing(options: {
     logger,
     endpoint: new URL(url).origin,
   })
-  const sampler = createSampler(settings)
-  const nextIds = createIdSource()
-  let ids = nextIds()
-  const provider = new TracerProvider({
+  const owner = {
     resource: resourceFromAttributes({
       'service.name': options.serviceName,
       'service.version': options.version,
       'process.pid': process.pid,
     }).merge(detectResources({ detectors: [envDetector] })),
-    sampler,
-    idGenerator: { generateTraceId: () => ids.traceId, generateSpanId: () => nextIds().spanId },
-    spanProcessors: [queue],
-  })
-  const tracer = provider.getTracer('scopegate', options.version)
+    instrumentationScope: { name: 'scopegate', version: options.version },
+    onEnd: (span: ReadableSpan) => queue.add(span),
+  }
+  const sample = createSampler(settings)
+  const nextIds = createIdSource()
   const storage = new AsyncLocalStorage<Span>()
 
   function current(): Span | undefined {
@@ -72,20 +52,28 @@ export function startTracing(options: {
     return span?.isRecording() === true ? span : undefined
   }
 
-  const startClientSpan = (name: string, parent: Span, attributes: Attributes): Span =>
-    tracer.startSpan(name, { kind: SpanKind.CLIENT, attributes }, trace.setSpan(ROOT_CONTEXT, parent))
+  function startClientSpan(name: string, parent: Span, attributes: SpanAttributes): Span {
+    const context = parent.spanContext()
+    const { traceId, traceState } = context
+    const own = toContext(traceId, nextIds().spanId, { isSampled: true, traceState })
+    return new RecordedSpan(owner, own, { name, kind: SpanKind.CLIENT, parent: context, attributes })
+  }
+
   const stopTracingStores = traceStores({ current, startClientSpan })
 
   return {
     startServerSpan(name, headers) {
-      const context = headers === undefined ? ROOT_CONTEXT : remoteContext(headers)
-      if (context === ROOT_CONTEXT) {
-        ids = nextIds()
-        // Most traces are not recorded. For these traces, the SDK would create contexts and attributes for nothing.
-        const { decision } = sampler.shouldSample(ROOT_CONTEXT, ids.traceId, name, SpanKind.SERVER, {}, [])
-        if (decision === SamplingDecision.NOT_RECORD) return trace.wrapSpanContext(ids)
-      }
-      return tracer.startSpan(name, SERVER, context)
+      const parent = headers === undefined ? undefined : remoteContext(headers)
+      const ids = nextIds()
+      const traceId = parent?.traceId ?? ids.traceId
+      const isRecorded = sample(traceId, parent && isSampled(parent))
+      const context = toContext(traceId, ids.spanId, {
+        isSampled: isRecorded,
+        traceState: parent?.traceState,
+      })
+      return isRecorded
+        ? new RecordedSpan(owner, context, { name, kind: SpanKind.SERVER, parent })
+        : new UnrecordedSpan(context)
     },
     startClientSpan,
     run: (span, call) => storage.run(span, call),
@@ -105,7 +93,7 @@ export function startTracing(options: {
     },
     async close() {
       stopTracingStores()
-      await provider.shutdown()
+      await queue.close()
       agent.destroy()
     },
   }
@@ -114,22 +102,12 @@ export function startTracing(options: {
 const TRACE_ID_LENGTH = 32
 const IDS_LENGTH = 48
 const AGENT_OPTIONS = { keepAlive: true, maxSockets: 1 }
-const SERVER = { kind: SpanKind.SERVER }
-
-function createSampler({ sampler, sampleRatio }: TracingSettings): Sampler {
-  const root = sampler.endsWith('traceidratio')
-    ? new TraceIdRatioBasedSampler(sampleRatio)
-    : sampler.endsWith('always_on')
-      ? new AlwaysOnSampler()
-      : new AlwaysOffSampler()
-  return sampler.startsWith('parentbased_') ? new ParentBasedSampler({ root }) : root
-}
 
 /**
  * Returns a function that returns random IDs of a trace and of a span, in hexadecimal digits. The IDs are parts of one
  * random text, because a part costs less than a conversion for each ID.
  */
-function createIdSource(): () => SpanContext {
+function createIdSource(): () => Pick<SpanContext, 'traceId' | 'spanId'> {
   const pool = Buffer.allocUnsafe(2_400)
   let text = ''
   let at = 0
@@ -141,20 +119,33 @@ function createIdSource(): () => SpanContext {
     const traceId = text.slice(at, at + TRACE_ID_LENGTH)
     const spanId = text.slice(at + TRACE_ID_LENGTH, at + IDS_LENGTH)
     at += IDS_LENGTH
-    return { traceId, spanId, traceFlags: TraceFlags.NONE }
+    return { traceId, spanId }
   }
 }
 
-/** Returns the context of the sender. An invalid `traceparent` gives an empty context, which starts a new trace. */
-function remoteContext(headers: Readonly<Record<string, string | string[] | undefined>>): Context {
+/** Returns the context of the sender. Returns undefined for an invalid `traceparent`, which starts a new trace. */
+function remoteContext(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): SpanContext | undefined {
   const parent = parseTraceparent(headers['traceparent'])
-  if (parent === undefined) return ROOT_CONTEXT
+  if (parent === undefined) return undefined
+  const { traceId, spanId, isSampled } = parent
   const { tracestate } = headers
-  return trace.setSpanContext(ROOT_CONTEXT, {
-    traceId: parent.traceId,
-    spanId: parent.spanId,
-    traceFlags: parent.isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
-    isRemote: true,
-    ...(typeof tracestate === 'string' ? { traceState: createTraceState(tracestate) } : {}),
-  })
+  const traceState = typeof tracestate === 'string' ? createTraceState(tracestate) : undefined
+  return { ...toContext(traceId, spanId, { isSampled, traceState }), isRemote: true }
+}
+
+function toContext(
+  traceId: string,
+  spanId: string,
+  { isSampled, traceState }: { readonly isSampled: boolean; readonly traceState: TraceState | undefined },
+): SpanContext {
+  const traceFlags = isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE
+  return traceState === undefined
+    ? { traceId, spanId, traceFlags }
+    : { traceId, spanId, traceFlags, traceState }
+}
+
+function isSampled({ traceFlags }: SpanContext): boolean {
+  return (traceFlags & TraceFlags.SAMPLED) !== 0
 }

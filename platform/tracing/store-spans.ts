@@ -1,6 +1,5 @@
 import { tracingChannel } from 'node:diagnostics_channel'
-import type { Span } from '@opentelemetry/api'
-import { failSpan, type Tracing } from './tracing.ts'
+import { failSpan, type Span, type Tracing } from './tracing.ts'
 
 /** A command to a store. The names of the fields are the names that ioredis uses on its channel. */
 export type StoreCommand = {

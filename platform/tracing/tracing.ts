@@ -1,5 +1,19 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Attributes, Span } from '@opentelemetry/api'
+import type { SpanContext } from '@opentelemetry/api'
+
+export type SpanAttributes = Readonly<Record<string, string | number>>
+
+/** A span of a request or of a call. The span of a trace that is not recorded only has a context. */
+export type Span = {
+  spanContext(): SpanContext
+  /** Returns whether the trace is recorded and the span has not ended. */
+  isRecording(): boolean
+  updateName(name: string): void
+  setAttributes(attributes: SpanAttributes): void
+  /** Sets the status to error. */
+  fail(): void
+  end(): void
+}
 
 /** Creates and exports the spans of one process. Undefined wherever tracing is not configured. */
 export type Tracing = {
@@ -9,23 +23,22 @@ export type Tracing = {
    * starts a new trace.
    */
   startServerSpan(name: string, headers: IncomingHttpHeaders | undefined): Span
-  startClientSpan(name: string, parent: Span, attributes: Attributes): Span
+  /** @param parent a span of a trace that is recorded. */
+  startClientSpan(name: string, parent: Span, attributes: SpanAttributes): Span
   /** Runs `call` so that `current()` returns `span` in `call` and in the promises that `call` starts. */
   run<T>(span: Span, call: () => T): T
   /** Returns the recorded span of the current asynchronous context, until the span ends. */
   current(): Span | undefined
   /** Runs `call` in a client span below the current span. Without a current span, only runs `call`. */
-  observe<T>(name: string, attributes: Attributes, call: () => Promise<T>): Promise<T>
+  observe<T>(name: string, attributes: SpanAttributes, call: () => Promise<T>): Promise<T>
   /** Exports the queued spans, for at most `CLOSE_TIMEOUT_MS`. */
   close(): Promise<void>
 }
 
-/** `SpanStatusCode.ERROR`. An import of this value would load OpenTelemetry also without tracing. */
-export const ERROR_STATUS = { code: 2 }
-
 /** Records the failure of a call in its span. The span gets the code or the class of the error, never the message. */
 export function failSpan(span: Span, error: unknown): void {
-  span.setStatus(ERROR_STATUS).setAttribute('error.type', errorType(error))
+  span.fail()
+  span.setAttributes({ 'error.type': errorType(error) })
 }
 
 /** Returns the code or the class of an error. The message can contain data of a request. */

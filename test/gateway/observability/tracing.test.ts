@@ -22,6 +22,7 @@ t.test('a forwarded request has a server span, an introspection span and an upst
     change: (config) => ({ ...config, tracing: { endpoint: receiver.url } }),
   })
   issuer.store(TOKEN, { scope: 'courses:read', client_id: 'app', sub: 'user-1' })
+  const sentMs = Date.now()
   const { status } = await send(`${gateway.url}/api/courses/7?secret=in-the-query`, {
     headers: {
       authorization: `Bearer ${TOKEN}`,
@@ -49,7 +50,12 @@ t.test('a forwarded request has a server span, an introspection span and an upst
   const introspection = await spanNamed(receiver, 'POST introspection')
   const client = await spanNamed(receiver, 'GET api')
   for (const span of [introspection, client])
-    t.match(span, { kind: 3, traceId: server.traceId, parentSpanId: server.spanId })
+    t.match(span, { kind: 3, traceId: server.traceId, parentSpanId: server.spanId, hasError: false })
+  for (const { startMs, endMs } of [server, introspection, client])
+    t.ok(
+      sentMs <= startMs && startMs <= endMs && endMs <= Date.now() + 1,
+      'the times are times of the request',
+    )
   t.match(client.attributes, { 'scopegate.upstream': 'api', 'http.response.status_code': 200 })
   t.strictSame(upstream.seen('traceparent'), [`00-${server.traceId}-${client.spanId}-01`])
   t.strictSame(upstream.seen('tracestate'), [], 'the gateway drops the state of an untrusted trace')
@@ -82,10 +88,15 @@ t.test('a gateway that trusts its peers continues their trace', async (t) => {
   })
   await send(`${gateway.url}/pub/x`, { headers: { traceparent: TRACEPARENT, tracestate: 'vendor=kept' } })
   const server = await spanNamed(receiver, 'GET /pub/**')
-  t.match(server, { traceId: CLIENT_TRACE, parentSpanId: CLIENT_SPAN })
+  t.match(server, { traceId: CLIENT_TRACE, parentSpanId: CLIENT_SPAN, traceState: 'vendor=kept' })
   t.match(upstream.seen('traceparent'), [new RegExp(`^00-${CLIENT_TRACE}-[0-9a-f]{16}-01$`)])
   t.notMatch(upstream.seen('traceparent'), [TRACEPARENT])
   t.strictSame(upstream.seen('tracestate'), ['vendor=kept'])
+
+  await send(`${gateway.url}/pub/not-sampled`, { headers: { traceparent: TRACEPARENT.replace(/1$/, '0') } })
+  t.match(upstream.seen('traceparent'), [new RegExp(`^00-${CLIENT_TRACE}-[0-9a-f]{16}-00$`)])
+  await gateway.close() // exports all spans
+  t.notOk(receiver.bytes().includes('not-sampled'), 'the gateway follows the decision of the peer')
 })
 
 t.test('a request that is not sampled has no spans, and its trace context says so', async (t) => {
@@ -127,7 +138,7 @@ t.test('the commands of a request to Redis have client spans, also when they fai
     const span = spans.find(({ name }) => name === `${command} redis`)
     const parent = spans.find(({ spanId }) => spanId === span?.parentSpanId)
     t.match(parent, { kind: 2, name: 'GET /limited', traceId: span?.traceId })
-    t.equal(span?.kind, 3)
+    t.match(span, { kind: 3, hasError: command === 'EVALSHA' })
     t.strictSame(span?.attributes, { ...common, 'db.operation.name': command, ...failure })
   }
   t.notOk(receiver.bytes().includes('scopegate:rate'), 'no span contains a key')
