@@ -426,6 +426,22 @@ kind: Deployment
 metadata:
   {{- include "scopegate.metadata" . | nindent 2 }}
 spec:
+{{/*
+A value as text, with evaluated template expressions. Rejects an expression of another program, such as {{ .password }}: helm would replace
+it by an empty text. Takes (dict "root" $ "path" path "value" value).
+*/}}
+{{- define "scopegate.evaluate" -}}
+{{- $text := ternary .value (toYaml .value) (kindIs "string" .value) -}}
+{{- $unquoted := regexReplaceAll "\\{\\{-?\\s*(\"[^\"]*\"|`[^`]*`)\\s*-?\\}\\}" $text "" -}}
+{{- range ternary list (regexFindAll "\\{\\{-?\\s*\\$?\\.\\w+" $unquoted -1) (regexMatch "\\{\\{-?\\s*(range|with)\\b" $unquoted) -}}
+{{- $field := regexFind "\\w+$" . -}}
+{{- if not (has $field (list "Capabilities" "Chart" "Files" "Release" "Template" "Values")) -}}
+{{- fail (printf "%s contains {{ .%s }}, and helm would replace this expression by an empty text. For an expression of another program, write {{`{{ .%s }}`}}." $.path $field $field) -}}
+{{- end -}}
+{{- end -}}
+{{- tpl $text .root -}}
+{{- end }}
+
   {{- if not .autoscaling.enabled }}
   replicas: {{ .replicas }}
   {{- end }}
@@ -480,7 +496,7 @@ topologySpreadConstraints:
   {{- end }}
 {{- with concat .root.Values.extraInitContainers .own.extraInitContainers }}
 initContainers:
-  {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraVolumeMounts" "value" .) | nindent 2 }}
   {{- with $.initContainers }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -497,7 +513,7 @@ containers:
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- with concat .root.Values.extraContainers .own.extraContainers }}
-  {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraInitContainers" "value" .) | nindent 2 }}
   {{- end }}
 volumes:
   {{- range .volumes }}
@@ -507,7 +523,7 @@ volumes:
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- with concat .root.Values.extraVolumes .own.extraVolumes }}
-  {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraContainers" "value" .) | nindent 2 }}
   {{- end }}
 {{- end }}
 
@@ -529,7 +545,7 @@ ports:
   {{- end }}
 {{- with concat .root.Values.extraEnvFrom .own.extraEnvFrom }}
 envFrom:
-  {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraVolumes" "value" .) | nindent 2 }}
 {{- end }}
 env:
   - name: SCOPEGATE_CONFIG_DIR
@@ -548,7 +564,7 @@ env:
   {{- end }}
   {{- end }}
   {{- with concat .root.Values.extraEnv .own.extraEnv }}
-  {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraEnvFrom" "value" .) | nindent 2 }}
   {{- end }}
 startupProbe:
   {{- toYaml .root.Values.startupProbe | nindent 2 }}
@@ -567,7 +583,7 @@ volumeMounts:
   - {{ omit . "source" | toJson }}
   {{- end }}
   {{- with concat .root.Values.extraVolumeMounts .own.extraVolumeMounts }}
-  {{- tpl (toYaml .) $.root | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraEnv" "value" .) | nindent 2 }}
   {{- end }}
 {{- end }}
 
