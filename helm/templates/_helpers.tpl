@@ -249,7 +249,10 @@ Takes (dict "redis" values "name" name), where name is the prefix of the files.
 {{- define "scopegate.redisSettings" -}}
 {{- $folder := printf "/etc/scopegate/secrets/%s" .name -}}
 {{- $settings := dict -}}
-{{- with .redis.sentinel }}{{ $_ := set $settings "sentinel" . }}{{ end -}}
+{{- with .redis.sentinel -}}
+{{- $password := empty $.redis.sentinelPasswordSecret | ternary dict (dict "passwordFile" (printf "%s-sentinel-password" $folder)) -}}
+{{- $_ := set $settings "sentinel" (merge $password .) -}}
+{{- end -}}
 {{- with .redis.cluster }}{{ $_ := set $settings "cluster" . }}{{ end -}}
 {{- with .redis.username }}{{ $_ := set $settings "username" . }}{{ end -}}
 {{- if .redis.passwordSecret }}{{ $_ := set $settings "passwordFile" (printf "%s-password" $folder) }}{{ end -}}
@@ -268,6 +271,10 @@ Takes (dict "redis" values "name" name), where name is the prefix of the files.
 {{- $sources := list -}}
 {{- with .redis.passwordSecret -}}
 {{- $item := dict "key" $.redis.passwordSecretKey "path" (printf "%s-password" $.name) -}}
+{{- $sources = append $sources (dict "secret" (dict "name" . "items" (list $item))) -}}
+{{- end -}}
+{{- with .redis.sentinelPasswordSecret -}}
+{{- $item := dict "key" $.redis.sentinelPasswordSecretKey "path" (printf "%s-sentinel-password" $.name) -}}
 {{- $sources = append $sources (dict "secret" (dict "name" . "items" (list $item))) -}}
 {{- end -}}
 {{- with .redis.caSecret -}}
@@ -297,6 +304,11 @@ Takes (dict "redis" values "name" name), where name is the prefix of the files.
 
 {{- define "scopegate.hasPolicies" -}}
 {{- with .Values.policies }}{{ if or .inline .configMaps .existingClaim .sources }}true{{ end }}{{ end }}
+{{- end }}
+
+{{/* Whether all pods of the authorization server have the same signing keys: from a Secret, or from another file. */}}
+{{- define "scopegate.hasSigningKeys" -}}
+{{- with .Values.authorizationServer }}{{ if or .signingKeys.existingSecret (hasKey .config "signingKeysFile") }}true{{ end }}{{ end }}
 {{- end }}
 
 {{- define "scopegate.authorizationServerReplicas" -}}
@@ -415,18 +427,6 @@ scopegate.deployment.
 {{- end }}
 
 {{/*
-The Deployment of a component. Takes (dict "root" $ "component" name "own" values "name" name "annotations" map "image" text "command" list
-"replicas" number "autoscaling" map "strategy" map "ports" map "resources" map "checksums" map "env" list "volumes" list "sidecars" list
-"initContainers" list "sidecarVolumes" list "pullSecrets" list).
-Each entry of "volumes" is a volume mount. Its key "source" is the source of the volume.
-*/}}
-{{- define "scopegate.deployment" -}}
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  {{- include "scopegate.metadata" . | nindent 2 }}
-spec:
-{{/*
 A value as text, with evaluated template expressions. Rejects an expression of another program, such as {{ .password }}: helm would replace
 it by an empty text. Takes (dict "root" $ "path" path "value" value).
 */}}
@@ -442,6 +442,18 @@ it by an empty text. Takes (dict "root" $ "path" path "value" value).
 {{- tpl $text .root -}}
 {{- end }}
 
+{{/*
+The Deployment of a component. Takes (dict "root" $ "component" name "own" values "name" name "annotations" map "image" text "command" list
+"replicas" number "autoscaling" map "strategy" map "ports" map "resources" map "checksums" map "env" list "volumes" list "sidecars" list
+"initContainers" list "sidecarVolumes" list "pullSecrets" list).
+Each entry of "volumes" is a volume mount. Its key "source" is the source of the volume.
+*/}}
+{{- define "scopegate.deployment" -}}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  {{- include "scopegate.metadata" . | nindent 2 }}
+spec:
   {{- if not .autoscaling.enabled }}
   replicas: {{ .replicas }}
   {{- end }}
@@ -496,7 +508,7 @@ topologySpreadConstraints:
   {{- end }}
 {{- with concat .root.Values.extraInitContainers .own.extraInitContainers }}
 initContainers:
-  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraVolumeMounts" "value" .) | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraInitContainers" "value" .) | nindent 2 }}
   {{- with $.initContainers }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
@@ -513,7 +525,7 @@ containers:
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- with concat .root.Values.extraContainers .own.extraContainers }}
-  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraInitContainers" "value" .) | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraContainers" "value" .) | nindent 2 }}
   {{- end }}
 volumes:
   {{- range .volumes }}
@@ -523,7 +535,7 @@ volumes:
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- with concat .root.Values.extraVolumes .own.extraVolumes }}
-  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraContainers" "value" .) | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraVolumes" "value" .) | nindent 2 }}
   {{- end }}
 {{- end }}
 
@@ -545,7 +557,7 @@ ports:
   {{- end }}
 {{- with concat .root.Values.extraEnvFrom .own.extraEnvFrom }}
 envFrom:
-  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraVolumes" "value" .) | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraEnvFrom" "value" .) | nindent 2 }}
 {{- end }}
 env:
   - name: SCOPEGATE_CONFIG_DIR
@@ -564,7 +576,7 @@ env:
   {{- end }}
   {{- end }}
   {{- with concat .root.Values.extraEnv .own.extraEnv }}
-  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraEnvFrom" "value" .) | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraEnv" "value" .) | nindent 2 }}
   {{- end }}
 startupProbe:
   {{- toYaml .root.Values.startupProbe | nindent 2 }}
@@ -583,7 +595,7 @@ volumeMounts:
   - {{ omit . "source" | toJson }}
   {{- end }}
   {{- with concat .root.Values.extraVolumeMounts .own.extraVolumeMounts }}
-  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraEnv" "value" .) | nindent 2 }}
+  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraVolumeMounts" "value" .) | nindent 2 }}
   {{- end }}
 {{- end }}
 
@@ -685,6 +697,7 @@ Takes (dict "root" $ "component" name "own" values "files" list), with the files
 {{- else -}}
 {{- $text = printf "%s\n%s" $text .url -}}
 {{- end -}}
+{{- $text = printf "%s\n%s" $text (tpl (toYaml $values.policies.gitSync.extraEnv) $.root) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -273,12 +273,13 @@ function findUnwrittenPorts(file: string, component: Component, chart: ChartView
   ]
 }
 
-/** Returns the port of the repository that a sidecar fetches. */
+/** Returns the ports of the repository that a sidecar fetches, and of its proxy. */
 function findGitPorts({ env = [] }: Container): readonly number[] {
   const repository = env.find(({ name }) => name === 'GITSYNC_REPO')?.value
   if (repository === undefined) return []
   const { protocol, port } = URL.parse(repository) ?? { protocol: 'ssh:', port: '' }
-  return [port === '' ? (protocol === 'https:' ? 443 : 22) : Number(port)]
+  const others = env.filter(({ name }) => name !== 'GITSYNC_REPO')
+  return [port === '' ? (protocol === 'https:' ? 443 : 22) : Number(port), ...findPorts(others)]
 }
 
 type RedisValues = { readonly [key: string]: unknown }

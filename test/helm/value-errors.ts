@@ -477,4 +477,12 @@ export const VALUE_ERRORS: readonly ValueError[] = [
     set: ['terminationGracePeriodSeconds=34'],
     says: 'Kubernetes would stop the gateway during its drain of 20s: with lifecycle.preStop and the 5s of the last resort, the shutdown takes 35 seconds, but terminationGracePeriodSeconds is 34. Increase terminationGracePeriodSeconds, or reduce gateway.config.drain.grace.',
   },
+  {
+    set: ['replicaCount=null'],
+    says: 'replicaCount is null. Set it to a number. If another autoscaler sets the number of pods, set autoscaling.enabled to true and autoscaling.create to false.',
+  },
+  {
+    set: ['redis.url=redis://redis', 'redis.sentinelPasswordSecret=own'],
+    says: 'redis.sentinelPasswordSecret is set, but redis.sentinel is empty, so no service uses the Secret. Set redis.sentinel, or remove sentinelPasswordSecret.',
+  },
 ]

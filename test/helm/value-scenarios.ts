@@ -1021,6 +1021,101 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
+    name: 'Sentinels with a password, and another autoscaler',
+    values: {
+      redis: {
+        sentinel: { name: 'main', addresses: ['sentinel-0:26379'], username: 'watcher' },
+        ...{ sentinelPasswordSecret: 'own', sentinelPasswordSecretKey: 'first' },
+      },
+      gatewayRedis: {
+        sentinel: { name: 'volatile', addresses: ['sentinel-1:26379'] },
+        ...{ sentinelPasswordSecret: 'own', sentinelPasswordSecretKey: 'second' },
+      },
+      autoscaling: { enabled: true, create: false, minReplicas: 2, maxReplicas: 3 },
+      resources: { requests: null, limits: { memory: '384Mi' } },
+      authorizationServer: {
+        config: { signingKeysFile: '/vault/secrets/jwks.json' },
+        autoscaling: { enabled: true, create: false, minReplicas: 2, maxReplicas: 3 },
+      },
+    },
+    checks: [
+      [
+        'redis.sentinelPasswordSecret, gatewayRedis.sentinelPasswordSecret',
+        (c) => [
+          c.config('authorization-server')['redis'],
+          c.config('gateway')['revocationRedis'],
+          c.config('gateway')['redis'],
+        ],
+        [
+          ...twice({
+            sentinel: {
+              ...{ name: 'main', addresses: ['sentinel-0:26379'], username: 'watcher' },
+              passwordFile: '/etc/scopegate/secrets/redis-sentinel-password',
+            },
+          }),
+          {
+            sentinel: {
+              ...{ name: 'volatile', addresses: ['sentinel-1:26379'] },
+              passwordFile: '/etc/scopegate/secrets/gateway-redis-sentinel-password',
+            },
+          },
+        ],
+      ],
+      [
+        'redis.sentinelPasswordSecretKey, gatewayRedis.sentinelPasswordSecretKey',
+        both((c, one) => projected(c, one)?.filter(([name]) => name === 'own')),
+        [
+          [
+            ['own', { key: 'second', path: 'gateway-redis-sentinel-password' }],
+            ['own', { key: 'first', path: 'redis-sentinel-password' }],
+          ],
+          [['own', { key: 'first', path: 'redis-sentinel-password' }]],
+        ],
+      ],
+      [
+        'autoscaling.create, authorizationServer.autoscaling.create',
+        both((c, one) => [c.find('HorizontalPodAutoscaler', one), rules(c, one)?.replicas]),
+        twice([undefined, undefined]),
+      ],
+    ],
+  },
+  {
+    name: 'a private issuer of cert-manager, and git-sync with a proxy',
+    values: {
+      gateway: { baseUrl: 'https://api.example.org' },
+      certificate: { enabled: true, issuerRef: { name: 'own' }, spec: { duration: '72h' } },
+      networkPolicy: { enabled: true },
+      policies: {
+        gitSync: { extraEnv: [{ name: 'HTTPS_PROXY', value: 'http://proxy.{{ .Release.Name }}:3128' }] },
+        sources: [
+          {
+            ...{ name: 'books', permissions: { pathPrefixes: ['/books'] } },
+            git: { url: 'https://git.example.org/books.git' },
+          },
+        ],
+      },
+    },
+    checks: [
+      [
+        'certificate.spec',
+        (c) => c.object('Certificate', 'gateway').spec,
+        {
+          ...{ secretName: 'gw-scopegate-certificate', dnsNames: ['api.example.org'] },
+          issuerRef: { name: 'own', kind: 'ClusterIssuer', group: 'cert-manager.io' },
+          duration: '72h',
+        },
+      ],
+      [
+        'policies.gitSync.extraEnv',
+        (c) => [
+          c.pod('gateway').initContainers?.[0]?.env?.find(({ name }) => name === 'HTTPS_PROXY'),
+          c.object('NetworkPolicy', 'gateway').spec?.egress?.[1]?.ports,
+        ],
+        [{ name: 'HTTPS_PROXY', value: 'http://proxy.gw:3128' }, tcp(8081, 443, 3128)],
+      ],
+    ],
+  },
+  {
     name: 'PostgreSQL without a password and a private CA',
     values: { postgres: { url: 'postgres://grants@db/grants' } },
     checks: [
