@@ -41,6 +41,16 @@ const CUSTOM_RESOURCES = [
     ...{ folder: 'deploy/crds', prefix: 'cert-manager.io_' },
     plurals: ['certificates', 'issuers', 'clusterissuers'],
   },
+  {
+    ...{ module: 'github.com/kedacore/keda/v2', version: 'v2.21.0' },
+    ...{ folder: 'config/crd/bases', prefix: 'keda.sh_' },
+    plurals: ['scaledobjects'],
+  },
+  {
+    ...{ module: 'github.com/external-secrets/external-secrets', version: 'v1.3.2' },
+    ...{ folder: 'config/crds/bases', prefix: 'external-secrets.io_' },
+    plurals: ['externalsecrets'],
+  },
 ]
 
 /** Installs kubeconform. Returns the path of the executable. */

@@ -23,6 +23,9 @@ if (program === undefined || schemas === undefined)
 /** scripts/install-kubeconform.js lists the versions. */
 const KUBERNETES_VERSIONS = readdirSync(schemas).map((folder) => folder.slice('v'.length))
 
+/** Kinds of custom resources without a published schema. */
+const UNPUBLISHED = ['networking.gke.io/v1/HealthCheckPolicy']
+
 /** Validates all YAML files of a folder with the schemas of one Kubernetes version and of custom resources. */
 function validate(folder: string, kubernetes: string): Report {
   const { stdout, stderr } = spawnSync(
@@ -30,7 +33,7 @@ function validate(folder: string, kubernetes: string): Report {
     [
       ...['-strict', '-summary', '-output', 'json', '-kubernetes-version', kubernetes, '-schema-location'],
       `${schemas}/{{.NormalizedKubernetesVersion}}/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json`,
-      folder,
+      ...['-skip', UNPUBLISHED.join(','), folder],
     ],
     { encoding: 'utf8' },
   )
@@ -42,18 +45,24 @@ for (const kubernetes of KUBERNETES_VERSIONS) {
   t.test(`each file of helm/ci renders objects that Kubernetes ${kubernetes} accepts`, async (t) => {
     const folder = t.testdir()
     const render = startChartRenderer(t, '/nonexistent')
-    let objects = 0
+    let [objects, skipped] = [0, 0]
     for (const file of readdirSync(join(CHART, 'ci'))) {
       const { output, failed } = await render({
         ...{ release: 'gw', valueFiles: [join(CHART, 'ci', file)], kubeVersion: kubernetes },
       })
       t.equal(failed, undefined, file)
-      objects += parseObjects(output).length
+      const kinds = parseObjects(output).map(({ apiVersion, kind }) => `${apiVersion}/${kind}`)
+      objects += kinds.length
+      skipped += kinds.filter((one) => UNPUBLISHED.includes(one)).length
       writeFileSync(join(folder, file), output)
     }
     const { resources, summary } = validate(folder, kubernetes)
     for (const { filename, kind, name, msg } of resources) t.fail(`${filename}: ${kind} ${name}: ${msg}`)
-    t.same(summary, { valid: objects, invalid: 0, errors: 0, skipped: 0 }, 'validates each object')
+    t.same(
+      summary,
+      { valid: objects - skipped, invalid: 0, errors: 0, skipped },
+      'validates each object with a published schema',
+    )
   })
 }
 
