@@ -1,5 +1,6 @@
-import { spawnSync } from 'node:child_process'
-import { cpSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
@@ -165,20 +166,29 @@ async function judge(
   }
   if (/\bfail\b/.test(text) && (await losesError(ERRORS.filter((one) => !hinted.includes(one)))))
     return 'caught by a check'
-  return passesSuites({ file, text }, folder) ? 'survived' : 'caught by a check'
+  return (await passesSuites({ file, text }, folder)) ? 'survived' : 'caught by a check'
 }
 
-/** Runs the suites of helm/tests in a copy of the chart with the changed template. */
-function passesSuites({ file, text }: Pick<Mutant, 'file' | 'text'>, folder: string): boolean {
+/** The suites of helm/tests in the order of their runs. */
+const SUITES = readdirSync(join(CHART, 'tests')).filter((file) => file.endsWith('_test.yaml'))
+
+/** Runs the suites in a copy of the chart with the changed template. */
+async function passesSuites({ file, text }: Pick<Mutant, 'file' | 'text'>, folder: string): Promise<boolean> {
   const program = process.env['SCOPEGATE_HELM_UNITTEST']
   if (program === undefined)
     throw new Error('SCOPEGATE_HELM_UNITTEST is not set: run the checks with `node scripts/check-chart.js`')
-  const chart = join(folder, 'chart')
+  const chart = mkdtempSync(join(folder, 'chart-'))
   cpSync(CHART, chart, { recursive: true })
   if (file !== '') writeFileSync(join(chart, 'templates', file), text)
-  const { status, error } = spawnSync(program, ['--strict', '--failfast', chart], { env: HELM_ENVIRONMENT })
-  if (error !== undefined) throw error
-  return status === 0
+  for (const suite of [...SUITES]) {
+    const args = ['--strict', '--failfast', '--file', join('tests', suite), chart]
+    const [status] = await once(spawn(program, args, { env: HELM_ENVIRONMENT, stdio: 'ignore' }), 'exit')
+    if (status === 0) continue
+    // The suite that finds a mutant often finds the mutants of the next lines.
+    SUITES.unshift(...SUITES.splice(SUITES.indexOf(suite), 1))
+    return false
+  }
+  return true
 }
 
 function renderingOf({ scenario, file }: Pick<RenderedScenario, 'scenario' | 'file'>): Rendering {
