@@ -64,11 +64,11 @@ export function startKeepAliveLoad(options: KeepAliveLoadOptions): KeepAliveLoad
       let asking = true
       let pause: NodeJS.Timeout | undefined
       const ask = (): void => {
+        asking = !stopping
         if (stopping) {
           socket.end()
           return
         }
-        asking = true
         socket.write(client.staysOpen ? request : last)
       }
       const fail = (what: string): void => {
