@@ -5,10 +5,9 @@ import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { startDecisionEndpoint } from '../fixtures/a-decision-endpoint.ts'
 import { startTlsGateway } from '../fixtures/a-tls-gateway.ts'
-import { CHECK_PATH, openCheckClient } from '../fixtures/check-client.ts'
+import { CALL, openCheckClient } from '../fixtures/check-client.ts'
 
 const OPEN = { method: 'GET', path: '/pub/x', host: 'api.test' }
-const CALL = { ':method': 'POST', ':path': CHECK_PATH, 'content-type': 'application/grpc' }
 
 t.test('a drain announces the end of the connection, and finishes open calls', async (t) => {
   const { decisions, gateway, issuer } = await startDecisionEndpoint(t, 'ext-authz-grpc')

@@ -1,7 +1,8 @@
+import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { startDecisionEndpoint } from '../fixtures/a-decision-endpoint.ts'
 import { BASE_URL } from '../fixtures/a-gateway.ts'
-import { frame, type Original, openCheckClient } from '../fixtures/check-client.ts'
+import { CALL, frame, type Original, openCheckClient } from '../fixtures/check-client.ts'
 import { aProof, aProofKey } from '../fixtures/dpop-proof.ts'
 import { send } from '../fixtures/send.ts'
 import { until } from '../fixtures/until.ts'
@@ -28,6 +29,7 @@ t.test('an allowed call sets the identity headers, and nothing is forwarded', as
   t.equal(allowed.upstream.get('x-auth-scope'), 'courses:read')
   t.equal(allowed.headers.get('x-auth-subject'), null, 'the client gets no identity header')
   t.ok(allowed.headers.get('x-request-id'))
+  t.equal(allowed.headers.get('cache-control'), null, 'the client can cache the response of the upstream')
   t.same(allowed.removed, ['authorization'])
   t.match((await ask('GET', '/api/asserted', {}, 'good')).upstream.get('x-auth-assertion'), /^ey/)
   t.equal((await ask('GET', '/pub/x')).upstream.get('x-auth-subject'), null)
@@ -174,34 +176,47 @@ t.test('two tokens, joined or as two headers, are rejected', async (t) => {
 })
 
 t.test('a peer outside trustedProxies gets no decision', async (t) => {
-  const { ask } = await start(t, ['192.0.2.1'])
+  const { ask, client } = await start(t, ['192.0.2.1'])
   const denied = await ask('GET', '/pub/x')
   t.equal(denied.status, 400)
   t.match(denied.body, /trustedProxies/)
+  const unfinished = client.session.request(CALL)
+  t.ok(
+    await once(
+      unfinished.on('error', () => undefined),
+      'response',
+    ),
+    'the gateway reads no message of this peer',
+  )
 })
 
 t.test('bytes that are not a call get an error or a denial, and the connection stays usable', async (t) => {
   const { client, ask, logText } = await start(t)
-  const field = (number: number, ...bytes: readonly number[]): Buffer =>
-    Buffer.from([number * 8 + 2, bytes.length, ...bytes])
   const good = client.encode({ method: 'GET', path: '/pub/x', host: 'api.test' })
-  for (const [what, bytes] of [
-    ['no message', Buffer.alloc(0)],
-    ['an empty message', frame(Buffer.alloc(0))],
-    ['a truncated prefix', good.subarray(0, 4)],
-    ['a truncated message', good.subarray(0, good.length - 1)],
-    ['two messages', Buffer.concat([good, good])],
-    ['a field after the end', frame(Buffer.from([0x0a, 0x7f]))],
-    ['an endless varint', frame(Buffer.alloc(20, 0xff))],
-    ['a group', frame(Buffer.from([0x0b, 0x0c]))],
-    ['the field number 0', frame(Buffer.from([0x02, 0x00]))],
-    ['two attributes', frame(Buffer.concat([good.subarray(5), good.subarray(5)]))],
-    ['a number in place of a message', frame(Buffer.from([0x08, 0x01]))],
-    ['attributes without a request', frame(field(1, ...field(1, ...field(1, ...field(1)))))],
+  const message = good.subarray(5)
+  const append = (...bytes: readonly number[]): Buffer => frame(Buffer.concat([message, Buffer.from(bytes)]))
+  const unknownFields = append(0x7a, 1, 0, 0x79, ...Buffer.alloc(8), 0x7d, 1, 2, 3, 4)
+  t.notMatch((await client.raw(unknownFields)).bytes.toString('latin1'), 'invalid_request')
+  for (const [what, bytes, detail] of [
+    ['no message', Buffer.alloc(0), 'exactly one message'],
+    ['a truncated prefix', good.subarray(0, 4), 'exactly one message'],
+    ['a truncated message', good.subarray(0, good.length - 1), 'exactly one message'],
+    ['bytes after the message', Buffer.concat([good, Buffer.from([0x7a, 0])]), 'exactly one message'],
+    ['an unknown flag', Buffer.concat([Buffer.from([2]), good.subarray(1)]), 'exactly one message'],
+    ['a field after the end', append(0x7a, 0x7f), 'a field is truncated'],
+    ['a truncated number', append(0x7d, 1), 'a field is truncated'],
+    ['an endless varint', append(...Buffer.alloc(20, 0xff)), 'a varint is truncated or too long'],
+    ['a truncated varint', append(0x78, 0x80), 'a varint is truncated or too long'],
+    ['a group', append(0x7b, 0x7c), 'wire type 3'],
+    ['the field number 0', append(0x02, 0x00), 'number 0'],
+    ['two attributes', frame(Buffer.concat([message, message])), 'the field 1 is repeated'],
+    ['a number in place of a message', frame(Buffer.from([0x08, 0x01])), 'the field 1 is a number'],
+    ['an empty message', frame(Buffer.alloc(0)), 'source.address'],
   ] as const) {
     const { grpcStatus, bytes: answer } = await client.raw(bytes)
     t.equal(grpcStatus, 0, what)
-    t.match(answer.toString('latin1'), /invalid_request/, what)
+    t.match(answer.toString('latin1'), 'invalid_request', what)
+    t.match(answer.toString('latin1'), detail, what)
   }
   t.equal(
     (await client.raw(Buffer.concat([Buffer.from([1]), good.subarray(1)]))).grpcStatus,
