@@ -11,10 +11,22 @@ export type CanaryMetrics = {
   observeRevocation(seconds: number): void
 }
 
-export function createCanaryMetrics(logger: Logger): CanaryMetrics {
+export function createCanaryMetrics({
+  version,
+  logger,
+}: {
+  readonly version: string
+  readonly logger: Logger
+}): CanaryMetrics {
   const registry = new Registry()
   const registers = [registry]
   collectProcessMetrics(registry, logger)
+  new Gauge({
+    name: 'scopegate_build_info',
+    help: '1 for the running version.',
+    labelNames: ['version', 'service'],
+    registers,
+  }).set({ version, service: 'canary' }, 1)
   const runs = new Counter({
     name: 'scopegate_canary_runs_total',
     help: 'Runs of the canary by result. The stage is the failed stage, or - after a successful run.',

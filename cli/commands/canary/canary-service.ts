@@ -18,7 +18,8 @@ export async function startCanaryService(
   { host, port, intervalMs }: ServiceSettings,
 ): Promise<void> {
   const logger = createLogger({ level: 'info', service: 'canary' })
-  const metrics = createCanaryMetrics(logger)
+  const version = readPackageVersion()
+  const metrics = createCanaryMetrics({ version, logger })
   const stop = new AbortController()
   let hasRun = false
   let problem: string | undefined
@@ -27,7 +28,7 @@ export async function startCanaryService(
     port,
     portSetting: '--management-port',
     service: 'canary',
-    version: readPackageVersion(),
+    version,
     metrics: () => metricsOf(metrics.registry),
     // A failed run must not remove the canary from its service, because Prometheus reads the failure there.
     checks: () => [{ name: 'first_run', ok: hasRun }, optionalCheck('last_run', problem)],
