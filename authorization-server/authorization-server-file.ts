@@ -316,6 +316,10 @@ const Postgres = Type.Object(
         'PEM file with the CA certificates of PostgreSQL; enables TLS with verification of the certificate',
       ),
     ),
+    certFile: Type.Optional(
+      FilePath('PEM file with the client certificate; enables TLS like caFile; requires keyFile'),
+    ),
+    keyFile: Type.Optional(FilePath('PEM file with the key of the client certificate')),
     pool: Type.Optional(
       Type.Object(
         {

@@ -365,6 +365,8 @@ function toPostgresConnection(section: NonNullable<File['postgres']>): PostgresC
     url: section.url,
     passwordFile: section.passwordFile,
     caFile: section.caFile,
+    certFile: section.certFile,
+    keyFile: section.keyFile,
     pool: {
       max: pool.max,
       connectTimeoutMs: parseDurationMs(pool.connectTimeout) ?? 0,
@@ -456,6 +458,8 @@ export function findContradictions(config: AuthorizationServerConfig, file: stri
       `postgres.url is set, but store.type is ${store.type}: the server would write nothing to PostgreSQL`,
       'use store.type: postgres, or remove postgres',
     )
+  if ((postgres?.certFile === undefined) !== (postgres?.keyFile === undefined))
+    report('postgres: set both certFile and keyFile, or neither', 'a client certificate needs its key')
   // With Redis settings, the operator expects that Redis receives the revocations. In development mode, this is only a
   // warning, because the gateway and this server share one environment.
   if (store.type !== 'redis' && redis !== undefined)

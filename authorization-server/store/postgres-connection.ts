@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { type ConnectionOptions, createSecureContext } from 'node:tls'
 import type {
   Client,
   ClientBase,
@@ -10,6 +11,7 @@ import type {
   QueryResultRow,
 } from 'pg'
 import { BootError } from '../../platform/diagnostics/boot-error.ts'
+import { errorCode } from '../../platform/diagnostics/error-code.ts'
 import { pemCertificates } from '../../platform/net/pem-certificates.ts'
 import { POSTGRES_COMMANDS } from '../../platform/tracing/store-spans.ts'
 import { readSecretFile } from '../keys/create-file-once.ts'
@@ -25,6 +27,13 @@ export type PostgresConnection = {
    * also without `sslmode`.
    */
   readonly caFile: string | undefined
+  /**
+   * PEM file with the client certificate. The server reads this file and `keyFile` for each new connection. The setting
+   * enables TLS, also without `sslmode`.
+   */
+  readonly certFile?: string | undefined
+  /** PEM file with the key of the client certificate. */
+  readonly keyFile?: string | undefined
   readonly pool: {
     readonly max: number
     /** Maximum wait for a new connection or for a free connection of the pool. */
@@ -236,9 +245,10 @@ async function readSettings(
   connection: PostgresConnection,
 ): Promise<ClientConfig & { readonly host: string; readonly port: number }> {
   const { host, port, user, password, database, tls } = parsePostgresUrl(connection.url)
-  const { passwordFile, caFile } = connection
-  if (caFile !== undefined && tls === false)
-    throw wrongUrl('has sslmode=disable, but postgres.caFile is set: remove one of them')
+  const { passwordFile, caFile, certFile } = connection
+  const [tlsSetting] = Object.entries({ caFile, certFile }).find(([, file]) => file !== undefined) ?? []
+  if (tlsSetting !== undefined && tls === false)
+    throw wrongUrl(`has sslmode=disable, but postgres.${tlsSetting} is set: remove one of them`)
   const readPassword =
     passwordFile === undefined ? async () => password : await openPasswordFile(passwordFile)
   return {
@@ -247,7 +257,7 @@ async function readSettings(
     user,
     database,
     password: readPassword,
-    ssl: tls === true || caFile !== undefined ? await tlsOptions(caFile) : false,
+    ssl: tls === true || tlsSetting !== undefined ? await tlsOptions(connection) : false,
     application_name: APPLICATION_NAME,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
@@ -270,12 +280,29 @@ async function openPasswordFile(file: string): Promise<() => Promise<string>> {
 }
 
 /**
- * Returns TLS options that verify the certificate and the host name. A changed CA file applies to new connections, if
- * the file contains a certificate.
+ * Returns TLS options that verify the certificate and the host name. Changed files apply to new connections.
  * @throws {BootError} ERR_POSTGRES_TLS, ERR_SECRET_FILE.
  */
-async function tlsOptions(caFile: string | undefined): Promise<{ rejectUnauthorized: true; ca?: string }> {
-  if (caFile === undefined) return { rejectUnauthorized: true }
+async function tlsOptions({ caFile, certFile, keyFile }: PostgresConnection): Promise<ConnectionOptions> {
+  const options: ConnectionOptions = { rejectUnauthorized: true }
+  const define = (name: 'ca' | 'cert' | 'key', get: () => string) =>
+    Object.defineProperty(options, name, { get, enumerable: true, configurable: true })
+  if (caFile !== undefined) define('ca', await openAuthorities(caFile))
+  if (certFile !== undefined && keyFile !== undefined) {
+    const { readCert, key } = await openClientCertificate(certFile, keyFile)
+    define('cert', readCert)
+    // `pg` reads `key` after `cert`.
+    define('key', key)
+  }
+  return options
+}
+
+/**
+ * Reads the CA certificates again for each connection. If the file contains no certificate or is unreadable, for example
+ * during its replacement, the last content applies.
+ * @throws {BootError} ERR_POSTGRES_TLS, ERR_SECRET_FILE.
+ */
+async function openAuthorities(caFile: string): Promise<() => string> {
   let ca = await readSecretFile(caFile, 'postgres.caFile')
   if (pemCertificates(ca).length === 0)
     throw new BootError(
@@ -283,18 +310,50 @@ async function tlsOptions(caFile: string | undefined): Promise<{ rejectUnauthori
       `${caFile} (postgres.caFile) contains no PEM certificate. Write the CA certificates of PostgreSQL into this file.`,
       { exitCode: 3 },
     )
-  return {
-    rejectUnauthorized: true,
-    get ca() {
-      try {
-        const read = readFileSync(caFile, 'utf8')
-        if (pemCertificates(read).length > 0) ca = read
-      } catch {
-        // The file is unreadable, for example during its replacement. The last readable content stays valid.
-      }
-      return ca
-    },
+  return () => {
+    try {
+      const read = readFileSync(caFile, 'utf8')
+      if (pemCertificates(read).length > 0) ca = read
+    } catch {
+      // The last content stays in use.
+    }
+    return ca
   }
+}
+
+/**
+ * Reads the client certificate and its key. `readCert` reads both files again. If they are not usable, for example
+ * during their replacement, the last content applies.
+ * @throws {BootError} ERR_POSTGRES_TLS, ERR_SECRET_FILE.
+ */
+async function openClientCertificate(
+  certFile: string,
+  keyFile: string,
+): Promise<{ readonly readCert: () => string; readonly key: () => string }> {
+  let last = {
+    cert: await readSecretFile(certFile, 'postgres.certFile'),
+    key: await readSecretFile(keyFile, 'postgres.keyFile'),
+  }
+  try {
+    createSecureContext(last)
+  } catch (cause) {
+    throw new BootError(
+      'ERR_POSTGRES_TLS',
+      `The client certificate of PostgreSQL is not usable (${errorCode(cause)}). Write a PEM certificate into ${certFile} (postgres.certFile), and its PEM key into ${keyFile} (postgres.keyFile).`,
+      { exitCode: 3 },
+    )
+  }
+  const readCert = () => {
+    try {
+      const read = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') }
+      createSecureContext(read)
+      last = read
+    } catch {
+      // The last content stays in use.
+    }
+    return last.cert
+  }
+  return { readCert, key: () => last.key }
 }
 
 type ConnectCallback = ((error: Error) => void) | ((error: null, client: Client) => void)

@@ -112,10 +112,20 @@ export function explainPostgres(where: string, cause: unknown): BootError {
       'ERR_POSTGRES_TLS',
       'does not support TLS. Switch TLS on at the server (ssl = on). On a private network, remove postgres.caFile and sslmode.',
     )
+  if (code.includes('_ALERT_'))
+    return fail(
+      'ERR_POSTGRES_TLS',
+      `rejected the client certificate (${code}). Write a certificate of a CA in ssl_ca_file of PostgreSQL into the file in postgres.certFile.`,
+    )
   if (CERTIFICATE_ERROR.test(code))
     return fail(
       'ERR_POSTGRES_TLS',
       `has a certificate that is not valid (${code}). Check the names and the expiry of the certificate, and write its CA certificate into the file in postgres.caFile.`,
+    )
+  if (/client certificate/.test(message))
+    return fail(
+      'ERR_POSTGRES_REFUSED',
+      `requires a client certificate (${message}). Set postgres.certFile and postgres.keyFile.`,
     )
   if (state.startsWith('28') || message.startsWith('SASL'))
     return fail(

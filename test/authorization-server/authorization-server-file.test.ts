@@ -58,6 +58,8 @@ postgres?: only for store.type: postgres
 postgres?.url {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: postgres://user@host:5432/database
 postgres?.passwordFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the password of the user; the server reads the file at each new connection
 postgres?.caFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the CA certificates of PostgreSQL; enables TLS with verification of the certificate
+postgres?.certFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the client certificate; enables TLS like caFile; requires keyFile
+postgres?.keyFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: PEM file with the key of the client certificate
 postgres?.pool?: connections to PostgreSQL
 postgres?.pool?.max? {"type":"integer","minimum":1,"maximum":1000}: maximum number of connections that one server uses for requests; default 10
 postgres?.pool?.connectTimeout? {"type":"string","pattern":"^([1-9][0-9]{0,6}ms|[1-9][0-9]{0,4}s|[1-9][0-9]{0,2}m|[1-9][0-9]?h)$","x-is":"a duration such as 250ms, 5s, 1m or 1h, from 1ms to 99h"}: longest wait for a new or free connection; default 2s

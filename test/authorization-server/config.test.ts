@@ -154,12 +154,16 @@ t.test('readAuthorizationServerConfig() reads the connection to PostgreSQL', asy
     url: 'postgres://u@db/grants',
     passwordFile: undefined,
     caFile: undefined,
+    certFile: undefined,
+    keyFile: undefined,
     pool: { max: 10, connectTimeoutMs: 2_000, statementTimeoutMs: 2_000 },
   })
   t.match(
     read({
       SCOPEGATE_POSTGRES__PASSWORD_FILE: '/run/password',
       SCOPEGATE_POSTGRES__CA_FILE: '/run/ca.pem',
+      SCOPEGATE_POSTGRES__CERT_FILE: '/run/client.crt',
+      SCOPEGATE_POSTGRES__KEY_FILE: '/run/client.key',
       SCOPEGATE_POSTGRES__POOL__MAX: '3',
       SCOPEGATE_POSTGRES__POOL__CONNECT_TIMEOUT: '250ms',
       SCOPEGATE_POSTGRES__POOL__STATEMENT_TIMEOUT: '4s',
@@ -167,9 +171,16 @@ t.test('readAuthorizationServerConfig() reads the connection to PostgreSQL', asy
     {
       passwordFile: '/run/password',
       caFile: '/run/ca.pem',
+      certFile: '/run/client.crt',
+      keyFile: '/run/client.key',
       pool: { max: 3, connectTimeoutMs: 250, statementTimeoutMs: 4_000 },
     },
   )
+  for (const name of ['CERT_FILE', 'KEY_FILE'])
+    t.throws(() => read({ [`SCOPEGATE_POSTGRES__${name}`]: '/run/client.pem' }), {
+      exitCode: 3,
+      message: /postgres: set both certFile and keyFile, or neither/,
+    })
   t.throws(() => read({ SCOPEGATE_POSTGRES__POOL__CONNECT_TIMEOUT: '0s' }), {
     exitCode: 3,
     message: /CONNECT_TIMEOUT/,

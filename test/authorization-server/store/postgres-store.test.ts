@@ -244,6 +244,67 @@ t.test('a changed CA file applies to new connections', async (t) => {
   await store.probe()
 })
 
+t.test(
+  'a client certificate authenticates the server, and a changed file applies to new connections',
+  async (t) => {
+    const clients = aCertificate({ authority: true })
+    const other = await startPostgres({ tls: aCertificate({ by: authority }), clientAuthority: clients.cert })
+    t.teardown(() => other.remove())
+    const client = aCertificate({ by: clients, commonName: 'scopegate' })
+    const stranger = aCertificate({ by: aCertificate({ authority: true }), commonName: 'scopegate' })
+    const folder = t.testdir({
+      ...{ 'ca.pem': authority.cert, 'client.crt': client.cert, 'client.key': client.key },
+      ...{ 'other.crt': stranger.cert, 'other.key': stranger.key, 'empty.pem': 'no certificate' },
+    })
+    const [caFile, certFile, keyFile] = ['ca.pem', 'client.crt', 'client.key'].map((name) =>
+      join(folder, name),
+    )
+    const connection = { ...other.connection, caFile, certFile, keyFile }
+    const store = await open(t, connection)
+    await store.probe()
+    const [session] = await other.query(
+      "select client_dn from pg_stat_ssl join pg_stat_activity using (pid) where usename = 'scopegate' limit 1",
+    )
+    t.same(session, { client_dn: '/CN=scopegate' })
+    const reconnect = () =>
+      other.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'scopegate'")
+    const isRejected = () =>
+      store.probe().then(
+        () => false,
+        () => true,
+      )
+    writeFileSync(keyFile ?? '', 'half a file')
+    await reconnect()
+    await until('the last usable files apply', async () => !(await isRejected()))
+    writeFileSync(keyFile ?? '', stranger.key)
+    writeFileSync(certFile ?? '', stranger.cert)
+    await reconnect()
+    await until('the new certificate applies', isRejected)
+
+    for (const [more, code, message] of [
+      [
+        { certFile: undefined, keyFile: undefined },
+        'ERR_POSTGRES_REFUSED',
+        /client certificate.*postgres\.certFile/,
+      ],
+      [{}, 'ERR_POSTGRES_TLS', /rejected the client certificate \(.*postgres\.certFile/],
+      [
+        { certFile: join(folder, 'empty.pem') },
+        'ERR_POSTGRES_TLS',
+        /not usable.*empty\.pem \(postgres\.certFile/,
+      ],
+      [{ keyFile: join(folder, 'client.crt') }, 'ERR_POSTGRES_TLS', /not usable.*\(postgres\.keyFile/],
+      [{ keyFile: join(folder, 'absent.pem') }, 'ERR_SECRET_FILE', /\(postgres\.keyFile\): ENOENT/],
+      [
+        { url: `${other.url}?sslmode=disable`, caFile: undefined },
+        'ERR_POSTGRES_URL',
+        /sslmode=disable, but postgres\.certFile/,
+      ],
+    ] as const)
+      await fails(t, { ...connection, ...more }, code, message)
+  },
+)
+
 t.test('a server that requires TLS causes a start failure when TLS is not configured', async (t) => {
   const other = await startPostgres({ tls: aCertificate({ by: authority }), tlsOnly: true })
   t.teardown(() => other.remove())
