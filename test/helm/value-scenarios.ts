@@ -1116,6 +1116,31 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
+    name: 'PostgreSQL with a client certificate',
+    values: { postgres: { url: 'postgres://grants@db/grants', clientCertificateSecret: 'own' } },
+    checks: [
+      [
+        'postgres.clientCertificateSecret',
+        (c) => [
+          c.config('authorization-server')['postgres'],
+          projected(c, 'authorization-server')?.find(([name]) => name === 'own'),
+        ],
+        [
+          {
+            url: 'postgres://grants@db/grants',
+            certFile: '/etc/scopegate/secrets/postgres-client.crt',
+            keyFile: '/etc/scopegate/secrets/postgres-client.key',
+          },
+          [
+            'own',
+            { key: 'tls.crt', path: 'postgres-client.crt' },
+            { key: 'tls.key', path: 'postgres-client.key' },
+          ],
+        ],
+      ],
+    ],
+  },
+  {
     name: 'PostgreSQL without a password and a private CA',
     values: { postgres: { url: 'postgres://grants@db/grants' } },
     checks: [
