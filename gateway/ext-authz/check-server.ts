@@ -54,16 +54,15 @@ export function createCheckServer(options: CheckServerOptions): {
   readonly server: FastifyInstance
   readonly connections: GracefulClose
 } {
-  const sessions = new Set<ServerHttp2Session>()
-  const openStreams = new Map<string, number>()
+  const connected = new Map<string, { readonly session: ServerHttp2Session; openStreams: number }>()
   let isClosing = false
 
   function track(session: ServerHttp2Session): void {
-    const connection = connectionKey(session.socket)
-    sessions.add(session)
+    const key = connectionKey(session.socket)
+    const connection = { session, openStreams: 0 }
+    connected.set(key, connection)
     session.once('close', () => {
-      sessions.delete(session)
-      openStreams.delete(connection)
+      if (connected.get(key) === connection) connected.delete(key)
     })
     session.on('error', () => undefined) // the peer broke the connection or the protocol
     session.setTimeout(IDLE_TIMEOUT_MS, () => {
@@ -71,8 +70,10 @@ export function createCheckServer(options: CheckServerOptions): {
       setTimeout(() => session.close(), CLOSE_TIMEOUT_MS).unref()
     })
     session.on('stream', (stream, headers) => {
-      openStreams.set(connection, (openStreams.get(connection) ?? 0) + 1)
-      stream.once('close', () => openStreams.set(connection, (openStreams.get(connection) ?? 1) - 1))
+      connection.openStreams += 1
+      stream.once('close', () => {
+        connection.openStreams -= 1
+      })
       stream.on('error', () => undefined)
       if (isClosing) announceClose(session)
       handleStream(stream, headers, options)
@@ -81,10 +82,10 @@ export function createCheckServer(options: CheckServerOptions): {
 
   const server = createServer(options, () => createHttp2Server(options, track))
   const connections = gracefulClose(server.server, {
-    isBusy: (socket) => (openStreams.get(connectionKey(socket)) ?? 0) > 0,
+    isBusy: (socket) => (connected.get(connectionKey(socket))?.openStreams ?? 0) > 0,
     announce() {
       isClosing = true
-      for (const session of sessions) announceClose(session)
+      for (const { session } of connected.values()) announceClose(session)
     },
   })
   return { server, connections }
@@ -128,10 +129,11 @@ function handleStream(
   const { headersLimitBytes, newRequestId, onUnparsed } = options
   const peer = normalizeIp(stream.session?.socket.remoteAddress)
   const deadline = setTimeout(() => stream.close(constants.NGHTTP2_CANCEL), HEAD_TIMEOUT_MS)
-  stream.once('close', () => clearTimeout(deadline))
+  const isReceived = (): void => clearTimeout(deadline)
+  stream.once('end', isReceived).once('close', isReceived)
 
   const deny = (rejection: Rejection): void => {
-    stream.removeAllListeners('data').removeAllListeners('end').resume()
+    stream.removeAllListeners('data').off('end', decideReceived).resume()
     const requestId = newRequestId()
     const { status, body } = formatRejection(rejection, {
       requestId,
@@ -164,13 +166,14 @@ function handleStream(
     bytes += chunk.length
     if (bytes > limitBytes) deny({ rejected: 'headers_too_large', limitBytes: headersLimitBytes })
   })
-  stream.on('end', () => {
-    const received = Buffer.concat(chunks)
-    const check = readCheckRequest(received)
+  stream.on('end', decideReceived)
+
+  function decideReceived(): void {
+    const check = readCheckRequest(Buffer.concat(chunks))
     if (check === undefined) sendStatus(stream, GRPC_UNIMPLEMENTED)
     else if ('rejected' in check) deny(check)
     else decide(stream, toOriginalRequest(check, { peer, forwardedHeader: options.forwardedHeader }), options)
-  })
+  }
 }
 
 /** Runs the pipeline, and sends its reply. */

@@ -5,7 +5,8 @@ import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { startDecisionEndpoint } from '../fixtures/a-decision-endpoint.ts'
 import { startTlsGateway } from '../fixtures/a-tls-gateway.ts'
-import { CALL, openCheckClient } from '../fixtures/check-client.ts'
+import type { TestIssuer } from '../fixtures/an-issuer.ts'
+import { CALL, type CheckClient, openCheckClient } from '../fixtures/check-client.ts'
 
 const OPEN = { method: 'GET', path: '/pub/x', host: 'api.test' }
 
@@ -13,22 +14,14 @@ t.test('a drain announces the end of the connection, and finishes open calls', a
   const { decisions, gateway, issuer } = await startDecisionEndpoint(t, 'ext-authz-grpc')
   const client = await openCheckClient(t, decisions)
   const idle = await openCheckClient(t, decisions)
-  let respond: (() => void) | undefined
-  const isAsked = new Promise<void>((asked) => {
-    issuer.answerWith((response) => {
-      respond = () => response.writeHead(200, { 'content-type': 'application/json' }).end('{"active":false}')
-      asked()
-    })
-  })
-  const pending = client.check({ ...OPEN, path: '/api/courses', headers: { authorization: 'Bearer held' } })
-  await isAsked
+  const { pending, respond } = await startPendingCall(client, issuer)
   const announced = Promise.all([once(client.session, 'goaway'), once(idle.session, 'goaway')])
   const closed = gateway.close()
   t.same(
     (await announced).map(([code]) => code),
     [constants.NGHTTP2_NO_ERROR, constants.NGHTTP2_NO_ERROR],
   )
-  respond?.()
+  respond()
   t.equal((await pending).status, 401)
   await closed
   await t.rejects(once(connectPlainly(Number(new URL(decisions).port), '127.0.0.1'), 'connect'))
@@ -73,8 +66,10 @@ t.test('large metadata and large messages are limited', async (t) => {
   t.equal((await other.check(OPEN)).status, 200)
 })
 
-t.test('the gateway resets a call without an end, and serves other connections', async (t) => {
-  const { decisions } = await startDecisionEndpoint(t, 'ext-authz-grpc')
+t.test('the gateway resets a call without an end, and serves other calls', async (t) => {
+  const { decisions, issuer } = await startDecisionEndpoint(t, 'ext-authz-grpc')
+  const client = await openCheckClient(t, decisions)
+  const { pending, respond } = await startPendingCall(client, issuer)
   const silent = connect(decisions)
   t.teardown(() => silent.destroy())
   const [settings] = await once(silent, 'remoteSettings')
@@ -85,9 +80,10 @@ t.test('the gateway resets a call without an end, and serves other connections',
     await once(stream, 'close')
     return stream.rstCode
   })
-  const client = await openCheckClient(t, decisions)
   t.equal((await client.check(OPEN)).status, 200)
   t.same(new Set(await Promise.all(resets)), new Set([constants.NGHTTP2_CANCEL]))
+  respond()
+  t.equal((await pending).status, 401, 'a complete call can wait for its issuer')
 })
 
 t.test('the port limits its connections, and survives bytes that are not HTTP/2', async (t) => {
@@ -108,3 +104,19 @@ t.test('the port limits its connections, and survives bytes that are not HTTP/2'
   await once(third.resume(), 'close')
   t.equal((await first.check(OPEN)).status, 200)
 })
+
+/** Starts a call that waits for the issuer, until the test calls `respond`. */
+async function startPendingCall(client: CheckClient, issuer: TestIssuer) {
+  const asked = Promise.withResolvers<() => void>()
+  issuer.answerWith((response) =>
+    asked.resolve(() =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"active":false}'),
+    ),
+  )
+  const pending = client.check({
+    ...OPEN,
+    path: '/api/courses',
+    headers: { authorization: 'Bearer held' },
+  })
+  return { pending, respond: await asked.promise }
+}
