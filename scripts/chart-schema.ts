@@ -3,21 +3,21 @@ import { join } from 'node:path'
 import { findPackageRoot } from '../platform/process/package-root.ts'
 
 /**
- * Returns the content of helm/values.schema.json: helm/strict.schema.json without the rejection of unknown keys.
- * The messages of helm for unknown keys name no similar key, so helm/templates/_keys.tpl rejects unknown keys instead.
+ * Returns the content of helm/values.schema.json: helm/strict.schema.json without the rejection of unknown keys, and
+ * without required keys. helm/templates/_keys.tpl checks both, because the messages of helm contain no remedy.
  */
 export function chartSchema(): string {
   const strict: unknown = JSON.parse(readFileSync(join(findPackageRoot(), 'helm/strict.schema.json'), 'utf8'))
-  return `${JSON.stringify(allowUnknownKeys(strict), null, 2)}\n`
+  return `${JSON.stringify(relax(strict), null, 2)}\n`
 }
 
 /** Keeps the entries of `oneOf`, because their keys select the entry. */
-function allowUnknownKeys(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(allowUnknownKeys)
+function relax(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(relax)
   if (typeof schema !== 'object' || schema === null) return schema
   return Object.fromEntries(
     Object.entries(schema)
-      .filter(([key, value]) => key !== 'additionalProperties' || value !== false)
-      .map(([key, value]) => [key, key === 'oneOf' ? value : allowUnknownKeys(value)]),
+      .filter(([key, value]) => key !== 'required' && (key !== 'additionalProperties' || value !== false))
+      .map(([key, value]) => [key, key === 'oneOf' ? value : relax(value)]),
   )
 }

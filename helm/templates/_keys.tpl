@@ -1,8 +1,16 @@
-{{- /* Rejects keys that the schema does not name. Takes the schema and the value of an object, and the path of its keys. */ -}}
-{{- define "scopegate.rejectUnknownKeys" -}}
+{{- /*
+Rejects keys that the schema does not name, and required keys without a value. Takes the schema and the value of an object, and the path of its keys.
+complete: whether values.yaml contains the object, so that each key has a default value.
+*/ -}}
+{{- define "scopegate.checkKeys" -}}
 {{- $schema := .schema }}
 {{- $keys := default dict $schema.properties }}
 {{- $other := index $schema "additionalProperties" }}
+{{- range $key := $schema.required }}
+{{- if not (hasKey $.value $key) }}
+{{- fail (printf "%s%s %s" $.prefix $key (ternary "is null. Remove this line to use the default value, or set a value." "is missing. Set a value." $.complete)) }}
+{{- end }}
+{{- end }}
 {{- range $key, $value := .value }}
 {{- $path := printf "%s%s" $.prefix $key }}
 {{- $child := get $keys $key }}
@@ -13,11 +21,11 @@
 {{- $child = $other }}
 {{- end }}
 {{- if and (kindIs "map" $child) (kindIs "map" $value) }}
-{{- include "scopegate.rejectUnknownKeys" (dict "schema" $child "value" $value "prefix" (printf "%s." $path)) }}
+{{- include "scopegate.checkKeys" (dict "schema" $child "value" $value "prefix" (printf "%s." $path) "complete" (and $.complete (hasKey $keys $key))) }}
 {{- else if and (kindIs "map" $child) (kindIs "slice" $value) }}
 {{- range $index, $item := $value }}
 {{- if and (hasKey $child "items") (kindIs "map" $item) }}
-{{- include "scopegate.rejectUnknownKeys" (dict "schema" $child.items "value" $item "prefix" (printf "%s[%d]." $path $index)) }}
+{{- include "scopegate.checkKeys" (dict "schema" $child.items "value" $item "prefix" (printf "%s[%d]." $path $index) "complete" false) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -9,7 +9,7 @@ import { parseDurationMs } from '../../platform/diagnostics/schema/value-formats
 import { type ChartView, type Component, viewChart } from './chart-view.ts'
 import type { Container, KubeObject, NetworkRule } from './kube-object.ts'
 import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
-import { UNKNOWN_KEYS, VALUE_ERRORS } from './value-errors.ts'
+import { KEY_ERRORS, VALUE_ERRORS } from './value-errors.ts'
 
 /** Time from the end of `drain.grace` to the exit of the process. The process does not wait for connections. */
 const LAST_RESORT_SECONDS = 5
@@ -45,7 +45,6 @@ t.test('helm rejects a value of the wrong type', async (t) => {
     'postgres.url=postgres://user:password@db/grants',
     'postgres.url=postgres://user@db',
     'policies.inline.notes=x',
-    'scopes=null',
     'metrics.prometheusRule.objectives.gateway.latency=94',
     'metrics.prometheusRule.objectives.authorizationServer.availability=100',
   ]) {
@@ -54,7 +53,7 @@ t.test('helm rejects a value of the wrong type', async (t) => {
 })
 
 t.test('values that cannot work fail with a message that names the value to set', async (t) => {
-  for (const { set, kubeVersion, says } of [...VALUE_ERRORS, ...UNKNOWN_KEYS]) {
+  for (const { set, kubeVersion, says } of [...VALUE_ERRORS, ...KEY_ERRORS]) {
     const options = [
       ...set.flatMap((one) => ['--set', one]),
       ...(kubeVersion ? ['--kube-version', kubeVersion] : []),

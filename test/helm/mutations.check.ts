@@ -16,7 +16,7 @@ import {
   makeTemplateMutants,
   PROBE,
 } from './template-mutants.ts'
-import { UNKNOWN_KEYS, VALUE_ERRORS } from './value-errors.ts'
+import { KEY_ERRORS, VALUE_ERRORS } from './value-errors.ts'
 import { findLostValues, SCENARIOS, type Scenario } from './value-scenarios.ts'
 
 /** Minimum number of rendered mutants. A smaller number means that the generator of mutants misses lines. */
@@ -41,7 +41,7 @@ type Setting = {
 const UNCHANGED = { file: '', before: '', message: undefined, text: 'scopegate.keptSecret fail' }
 const NOTES = 'NOTES.txt'
 const KEYS = '_keys.tpl'
-const ERRORS = [...VALUE_ERRORS, ...UNKNOWN_KEYS]
+const ERRORS = [...VALUE_ERRORS, ...KEY_ERRORS]
 type Outcome = 'survived' | 'does not render' | 'caught by a check'
 
 t.test('at least one mutant changes each line of the templates', async (t) => {
@@ -143,7 +143,7 @@ async function judge(
 
   const hinted =
     file === KEYS
-      ? UNKNOWN_KEYS
+      ? KEY_ERRORS
       : ERRORS.filter(({ says }) => message !== undefined && isFormatOf(message, says))
   if (await losesError(hinted)) return 'caught by a check'
   const reads = ({ scenario }: RenderedScenario) =>

@@ -28,8 +28,8 @@ type ValueError = {
   readonly says: string
 }
 
-/** Keys that the chart does not have, at every level. */
-export const UNKNOWN_KEYS: readonly ValueError[] = [
+/** Keys that the chart does not have, at every level, and keys without a value. */
+export const KEY_ERRORS: readonly ValueError[] = [
   {
     set: ['replicas=2'],
     says: 'replicas is not a value of this chart. Did you mean replicaCount?',
@@ -69,6 +69,22 @@ export const UNKNOWN_KEYS: readonly ValueError[] = [
     says: 'service.loadBalancerIp is not a value of this chart. Did you mean service.loadBalancerIP?',
   },
   {
+    set: ['gateway.extraEnv=null'],
+    says: 'gateway.extraEnv is null. Remove this line to use the default value, or set a value.',
+  },
+  {
+    set: ['scopes=null'],
+    says: 'scopes is null. Remove this line to use the default value, or set a value.',
+  },
+  {
+    set: [`${AT}.name=a`],
+    says: 'policies.sources[0].permissions is missing. Set a value.',
+  },
+  {
+    set: ['upstreams.api.url=https://x', `${AT}.name=a`, `${AT}.permissions.x=y`],
+    says: 'policies.sources[0].permissions.pathPrefixes is missing. Set a value.',
+  },
+  {
     set: ['image.x=y'],
     says: 'image.x is not a value of this chart. The keys here are digest, pullPolicy, registry, repository, tag.',
   },
@@ -76,6 +92,10 @@ export const UNKNOWN_KEYS: readonly ValueError[] = [
 
 /** Values that cannot work. */
 export const VALUE_ERRORS: readonly ValueError[] = [
+  {
+    set: ['enabled=false'],
+    says: 'enabled is false, but the chart is not disabled: only the condition of a parent chart disables it. Add `condition: scopegate.enabled` to the dependency of the parent chart, or remove enabled.',
+  },
   {
     set: [],
     kubeVersion: 'v1.29.3',

@@ -2,11 +2,12 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
+import { startChartRenderer } from './chart-renderer.ts'
 import { CHART, renderRelease } from './render-chart.ts'
 import { findLostValues, SCENARIOS } from './value-scenarios.ts'
 
 /** These values render no field. chart.check.ts checks that helm reports an error. */
-const ONLY_FAILS = ['global.gitops']
+const ONLY_FAILS = ['enabled', 'global.gitops']
 
 t.test('each value reaches the objects that use it', async (t) => {
   const folder = t.testdir()
@@ -26,6 +27,23 @@ t.test('a scenario checks every value of values.yaml', async (t) => {
   t.strictSame(findUnchecked(values, '', all), [])
   for (const path of all) t.ok(isPath(values, path.split('.')), `${path} is a value`)
 })
+
+t.test('the chart renders with a value that is null, or its message names the cause', async (t) => {
+  const render = startChartRenderer(t, '/nonexistent')
+  for (const path of pathsOf(parse(readFileSync(join(CHART, 'values.yaml'), 'utf8')))) {
+    const { failed } = await render({ release: 'gw', set: [`${path}=null`] })
+    t.match(failed ?? 'execution error at', /execution error at/, path)
+  }
+})
+
+function pathsOf(values: object, prefix = ''): readonly string[] {
+  return Object.entries(values).flatMap(([key, value]) => {
+    const path = `${prefix}${key.replaceAll('.', '\\.')}`
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? [path, ...pathsOf(value, `${path}.`)]
+      : [path]
+  })
+}
 
 /** Returns the keys of values.yaml that no scenario checks. A check of a map includes all keys of the map. */
 function findUnchecked(value: unknown, path: string, checked: ReadonlySet<string>): readonly string[] {
