@@ -1,4 +1,4 @@
-import { openAuditLog } from '../platform/logging/audit-log.ts'
+import { type OpenedAuditLog, openAuditLog } from '../platform/logging/audit-log.ts'
 import { createLogLevelControl } from '../platform/logging/log-level.ts'
 import { logLevelEndpoints } from '../platform/ops/log-level-endpoints.ts'
 import { metricsOf } from '../platform/ops/metrics-format.ts'
@@ -7,10 +7,10 @@ import { readPackageVersion } from '../platform/process/package-version.ts'
 import { describePolicies } from './admin/describe-policies.ts'
 import { policyEndpoints } from './admin/policy-endpoints.ts'
 import type { GatewayOptions } from './gateway-options.ts'
-import { createGatewayRuntime } from './gateway-runtime.ts'
+import { createGatewayRuntime, type GatewayRuntime } from './gateway-runtime.ts'
 import { createReloadMeter } from './observability/reload-metrics.ts'
 import type { ShutdownOptions } from './server/shutdown.ts'
-import { createPolicyReloader } from './snapshot/reload/policy-reloader.ts'
+import { createPolicyReloader, type PolicyReloader } from './snapshot/reload/policy-reloader.ts'
 import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
 import type { ReloadReport, ReloadTrigger } from './snapshot/reload/reload-report.ts'
 import { openSourceVersions } from './snapshot/reload/source-versions.ts'
@@ -28,15 +28,21 @@ export type Gateway = {
   close(options?: ShutdownOptions): Promise<void>
 }
 
+/** A gateway without a management port. */
+export type OpenGateway = {
+  readonly serving: GatewayRuntime
+  readonly reloader: PolicyReloader
+  readonly auditLog: OpenedAuditLog
+  stopReloading(): void
+}
+
 /**
- * Starts the gateway in this process: public server and management server.
+ * Opens the audit log, the policies and the runtime of a gateway. Reloads changed policies.
  * @throws {BootError} for invalid policies, or an address that is not available.
  */
-export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+export async function openGateway(options: GatewayOptions): Promise<OpenGateway> {
   const { config, logger } = options
   const auditLog = await openAuditLog({ log: config.log, service: 'gateway', logger })
-  const { audit } = auditLog
-  const logLevel = createLogLevelControl({ configured: config.log.level, logger, audit })
   const versions = openSourceVersions({ dataDir: config.dataDir, logger })
   const read = async () => versions.attach(await readPolicySources(config))
   const policies = options.policies ?? (await read())
@@ -50,8 +56,24 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     onStates: versions.keep,
     meter: createReloadMeter(serving.registry),
     logger,
-    audit,
+    audit: auditLog.audit,
   })
+  return {
+    serving,
+    reloader,
+    auditLog,
+    stopReloading: startReloading(reloader.reload, { ...config, logger }),
+  }
+}
+
+/**
+ * Starts the gateway in this process: public server and management server.
+ * @throws {BootError} for invalid policies, or an address that is not available.
+ */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { config, logger } = options
+  const { serving, reloader, auditLog, stopReloading } = await openGateway(options)
+  const logLevel = createLogLevelControl({ configured: config.log.level, logger, audit: auditLog.audit })
   try {
     const ops = await startOpsServer({
       ...config.management,
@@ -68,7 +90,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       ],
       logger,
     })
-    const stopReloading = startReloading(reloader.reload, { ...config, logger })
     logger.info({ event: 'listening', url: serving.url, management_url: ops.url }, 'the gateway listens')
     return {
       url: serving.url,
@@ -83,6 +104,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       },
     }
   } catch (error) {
+    stopReloading()
     await serving.close({ how: 'immediate' })
     await auditLog.close()
     throw error

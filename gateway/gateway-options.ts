@@ -3,6 +3,7 @@ import type { ResolveName } from '../platform/net/resolve-name.ts'
 import type { PolicySources } from '../policy-engine/load/policy-sources.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import type { PressureReading } from './limits/overload/read-pressure.ts'
+import type { HandOver } from './pipeline/hand-over.ts'
 import type { ValidVersions } from './snapshot/reload/source-versions.ts'
 
 export type GatewayOptions = {
@@ -22,4 +23,6 @@ export type GatewayOptions = {
   readonly readPressure?: (() => PressureReading) | undefined
   /** Replaces the start-up test of the sockets to upstreams. */
   readonly canReadAfterWriteError?: (() => Promise<boolean>) | undefined
+  /** Set if another server of this process receives the requests. The gateway then listens on no port. */
+  readonly handOver?: HandOver | undefined
 }

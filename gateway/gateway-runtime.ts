@@ -22,7 +22,7 @@ import { openOverloadMonitor } from './limits/overload/overload-monitor.ts'
 import { createAccessLog } from './observability/access-log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { type UnparsedRequest, unparsedEntry } from './observability/unparsed-request.ts'
-import { createPipeline } from './pipeline/pipeline.ts'
+import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import type { PipelineOptions } from './pipeline/pipeline-options.ts'
 import { compileTrustedProxies } from './server/client-address.ts'
 import { createServer, type ServerOptions } from './server/server.ts'
@@ -46,6 +46,7 @@ import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 /** The part of a gateway that serves the public port: the whole gateway process, or one of its workers. */
 export type GatewayRuntime = {
   readonly url: string
+  readonly handle: Pipeline['handle']
   readonly registry: Registry
   readonly policies: Pick<PolicyHolder, 'apply' | 'active'>
   checks(): readonly ReadinessCheck[]
@@ -192,6 +193,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     secretFiles,
     logger,
     failures,
+    handOver: options.handOver,
   })
   metrics.register({
     pipeline: {
@@ -246,7 +248,10 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
     ])
     await channels.open(revocationListener({ tokenValidator: validator, sessions, metrics }))
-    const url = await listen(server, config, { ...config.listen, setting: 'PORT or listen.port' })
+    const url =
+      options.handOver === undefined
+        ? await listen(server, config, { ...config.listen, setting: 'PORT or listen.port' })
+        : config.baseUrl
     if (decisions !== undefined && config.decisions !== undefined) {
       const address = { ...config.decisions.listen, setting: 'decisions.listen.port' }
       const decisionsUrl = await listen(decisions.server, config, address)
@@ -256,6 +261,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     logger.info({ event: 'serving', url, routes: routes.length, policy_hash: hash }, 'serving')
     return {
       url,
+      handle: pipeline.handle,
       registry: metrics.registry,
       policies,
       checks: () => [
@@ -299,6 +305,7 @@ async function openRequestPath(
     readonly secretFiles: SecretFiles
     readonly logger: Logger
     readonly failures: FailureLog
+    readonly handOver: GatewayOptions['handOver']
   },
 ) {
   const { metrics, redis, policies, tracing, logger, failures } = parts
@@ -349,7 +356,7 @@ async function openRequestPath(
     onOverloaded: metrics.overloaded,
     onBroken: metrics.requestBroke,
   }
-  const pipeline = createPipeline(pipelineOptions)
+  const pipeline = createPipeline(pipelineOptions, parts.handOver)
   const onUnparsed = (unparsed: UnparsedRequest): void => {
     unmatchedMeter.finished('', unparsed.status, 0)
     if (accessLog.isEnabled) accessLog.add(unparsedEntry(unparsed, Date.now()))
@@ -371,7 +378,10 @@ async function openRequestPath(
     rateLimiter,
     accessLog,
     server,
-    decisions: config.decisions && (await openDecisions(config.decisions, pipelineOptions, serverOptions)),
+    decisions:
+      parts.handOver === undefined && config.decisions !== undefined
+        ? await openDecisions(config.decisions, pipelineOptions, serverOptions)
+        : undefined,
   }
 }
 

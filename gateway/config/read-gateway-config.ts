@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { readConfig } from '../../platform/config/read-config.ts'
 import { readScopeCatalogue } from '../../platform/config/read-scope-catalogue.ts'
 import { ConfigError } from '../../platform/diagnostics/boot-error.ts'
@@ -9,7 +8,12 @@ import { readCertificate } from '../server/tls/certificate-source.ts'
 import { readAuthorities } from '../server/tls/read-authorities.ts'
 import { readAssertionKeys } from '../upstream-identity/assertion-key.ts'
 import type { GatewayConfig } from './gateway-config.ts'
-import { readGatewayFile, UPSTREAMS_SECTION } from './read-gateway-file.ts'
+import {
+  type GatewayFileOptions,
+  gatewayFilePath,
+  readGatewayFile,
+  UPSTREAMS_SECTION,
+} from './read-gateway-file.ts'
 import { readClientSecrets, readNonceSecrets } from './read-secrets.ts'
 import { toGatewayConfig } from './to-gateway-config.ts'
 import { UpstreamsFile } from './upstreams-file.ts'
@@ -29,11 +33,11 @@ import { validateConfig } from './validate.ts'
  * - C350, C351: sender-constrained tokens
  * - C360 to C364: policy sources
  */
-export function readGatewayConfig(options: {
-  readonly configDir: string
-  readonly env: Readonly<Record<string, string | undefined>>
-}): { readonly config: GatewayConfig; readonly warnings: readonly Diagnostic[] } {
-  const file = join(options.configDir, 'gateway.yaml')
+export function readGatewayConfig(options: GatewayFileOptions): {
+  readonly config: GatewayConfig
+  readonly warnings: readonly Diagnostic[]
+} {
+  const file = gatewayFilePath(options)
   const gateway = readGatewayFile(options)
   const { value } = gateway
   const { found: problems, attempt } = collectProblems()

@@ -17,16 +17,27 @@ export const FILE_DEFAULTS = {
   upstreams: './upstreams.yaml',
 } as const
 
+export type GatewayFileOptions = {
+  readonly configDir: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The content of config/gateway.yaml as an object. Default: the function reads the file. */
+  readonly settings?: object | undefined
+}
+
+/** Returns the path that diagnostics show. Relative paths of settings start at the folder of this path. */
+export function gatewayFilePath({ configDir, settings }: GatewayFileOptions): string {
+  return join(configDir, settings === undefined ? 'gateway.yaml' : 'options.settings')
+}
+
 /**
  * Reads config/gateway.yaml only, with defaults and with overrides from the environment.
  * @throws {ConfigError} listing all errors, with file, line and column.
  */
-export function readGatewayFile(options: {
-  readonly configDir: string
-  readonly env: Readonly<Record<string, string | undefined>>
-}): ReadConfig<GatewayFile> {
+export function readGatewayFile(options: GatewayFileOptions): ReadConfig<GatewayFile> {
   const read = readConfig({
-    file: join(options.configDir, 'gateway.yaml'),
+    file: gatewayFilePath(options),
+    source:
+      options.settings === undefined ? undefined : { text: JSON.stringify(options.settings, undefined, 2) },
     schema: GatewayFile,
     env: options.env,
     otherSections: [UPSTREAMS_SECTION],

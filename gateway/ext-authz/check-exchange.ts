@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { toHeaderForms } from '../pipeline/header-forms.ts'
 import type { LocalReply } from '../pipeline/send-reply.ts'
 import type { ForwardedHeader } from '../server/client-address.ts'
 import type { CheckRequest } from './check-messages.ts'
@@ -20,18 +21,11 @@ export function toOriginalRequest(
   if (host !== undefined) rawHeaders.push('host', host)
   // The last entry of the header is the peer of Envoy, as if Envoy had appended the entry.
   rawHeaders.push(forwardedHeader, forwardedEntry(sourceAddress, forwardedHeader))
-  const distinct = new Map<string, string[]>()
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    const name = String(rawHeaders[at])
-    distinct.set(name, [...(distinct.get(name) ?? []), String(rawHeaders[at + 1])])
-  }
   return Object.assign(request, {
     method,
     url: path,
     httpVersion: '1.1',
-    rawHeaders,
-    headers: Object.fromEntries([...distinct].map(([name, values]) => [name, values.join(', ')])),
-    headersDistinct: Object.fromEntries(distinct),
+    ...toHeaderForms(rawHeaders),
     complete: true,
   })
 }

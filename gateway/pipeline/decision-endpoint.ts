@@ -15,8 +15,8 @@ const FAMILIES = {
   'forward-auth': { method: 'x-forwarded-method', target: 'x-forwarded-uri' },
 } satisfies Partial<Record<DecisionProtocol, HeaderFamily>>
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
-/** The gateway cannot apply this route without forwarding the request, so the route does not exist for the ingress. */
-const NOT_DECIDABLE: Rejection = Object.freeze({ rejected: 'route_unknown' })
+/** The gateway cannot apply this route without forwarding the request, so the route does not exist in this mode. */
+export const NOT_DECIDABLE: Rejection = Object.freeze({ rejected: 'route_unknown' })
 const NOT_PRINTABLE = /[^\x20-\x7e]/g
 
 /**

@@ -4,6 +4,7 @@ import type { DecisionProtocol } from '../config/gateway-config.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import { createCertificateReader } from './client-certificate.ts'
 import { createCanonicalizeOriginal, decidableOnly, replyAllowed } from './decision-endpoint.ts'
+import { createHandOver, type HandOver } from './hand-over.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import {
   createContext,
@@ -73,6 +74,12 @@ function decisionStages(protocol: DecisionProtocol): readonly Stage[] {
   ] as readonly Stage[]
 }
 
+function stagesOf(protocol: DecisionProtocol | undefined, handOver: HandOver | undefined): readonly Stage[] {
+  if (protocol !== undefined) return decisionStages(protocol)
+  // Another server of this process handles allowed requests.
+  return handOver === undefined ? STAGES : STAGES.with(-1, createHandOver(handOver) as Stage)
+}
+
 /**
  * Runs the stages until one stage returns a response. The function is synchronous until a stage returns a promise, so a
  * request with a cached token needs no promise.
@@ -110,8 +117,9 @@ function resumeAfter(pending: Promise<StageResult>, context: RequestContext, nex
   )
 }
 
-export function createPipeline(options: PipelineOptions): Pipeline {
-  const services = createServices(options)
+/** @param handOver set if another server of this process handles allowed requests. */
+export function createPipeline(options: PipelineOptions, handOver?: HandOver): Pipeline {
+  const services = createServices(options, handOver)
   const { responder, tracker, eventStreams } = services
 
   return {
@@ -138,11 +146,11 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   }
 }
 
-function createServices(options: PipelineOptions): PipelineServices {
+function createServices(options: PipelineOptions, handOver: HandOver | undefined): PipelineServices {
   const { origin, host, protocol } = new URL(options.baseUrl)
   return {
     ...options,
-    stages: options.decisionProtocol === undefined ? STAGES : decisionStages(options.decisionProtocol),
+    stages: stagesOf(options.decisionProtocol, handOver),
     responder: createResponder(options),
     tracker: createRequestTracker(options),
     targetRules: { origin, limitBytes: options.limits.targetBytes },

@@ -1,0 +1,207 @@
+import { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import t from 'tap'
+import scopegate from '../../../gateway/fastify/plugin.ts'
+import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
+import { startFastifyService } from '../../fixtures/a-fastify-service.ts'
+import {
+  type Case,
+  everySpelling,
+  protectedPolicy,
+  ROUTES,
+  sendAll,
+  TOKEN,
+} from '../../fixtures/protected-paths.ts'
+import { send } from '../../fixtures/send.ts'
+import { sendBytes } from '../../fixtures/send-bytes.ts'
+import type { StrictRequest } from '../../fixtures/strict-upstream.ts'
+import { testEnforcement } from '../../fixtures/test-enforcement.ts'
+import { until } from '../../fixtures/until.ts'
+
+/** Adds a handler for each path, which records the request as the handler receives it. */
+function recordRequests(app: FastifyInstance, requests: StrictRequest[]): void {
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+  app.all('/*', async ({ method, url, headers, body }) => {
+    const list = Object.entries(headers).map(([name, value]) => [name, String(value)] as const)
+    requests.push({ method, target: url, headers: list, body: String(body ?? '') })
+    return 'taken'
+  })
+}
+
+testEnforcement({
+  name: 'a Fastify service',
+  hasHeaderPatterns: true,
+  async start(t, options) {
+    const { gateway, policy, issuer } = await startDecisionEndpoint(t, 'forward-auth', {
+      policy: options?.policy,
+    })
+    const requests: StrictRequest[] = []
+    const { url } = await startFastifyService(t, {
+      issuer,
+      policy,
+      routes: (app) => recordRequests(app, requests),
+    })
+    const seen = (name: string): readonly string[] =>
+      (requests.at(-1)?.headers ?? []).filter(([one]) => one === name).map(([, value]) => value)
+    return { url, gateway, issuer, upstream: { requests, seen } }
+  },
+})
+
+t.test('a handler gets the decision, and clients get the response headers of the gateway', async (t) => {
+  const { url, issuer } = await startFastifyService(t, {
+    routes: (app) => {
+      app.get('/api/courses', async (request) => request.scopegate)
+      app.get('/pub/cookies', async (request, reply) =>
+        reply
+          .header('set-cookie', ['a=1', 'b=2'])
+          .header('x-auth-subject', 'root')
+          .header('access-control-allow-origin', 'http://evil.test')
+          .send({ caller: request.scopegate?.caller ?? 'none' }),
+      )
+    },
+  })
+  issuer.store('good', { sub: 'user-1', client_id: 'client-1', scope: 'courses:read' })
+  const allowed = await send(`${url}/api/courses`, { token: 'good' })
+  t.equal(allowed.status, 200)
+  t.match(allowed.json, {
+    route: 'test/list-courses',
+    clientAddress: '127.0.0.1',
+    scopes: ['courses:read'],
+    caller: { subject: 'user-1', clientId: 'client-1', claims: {} },
+  })
+  t.equal(allowed.headers.get('x-request-id'), allowed.json['requestId'])
+
+  const anonymous = await send(`${url}/pub/cookies`)
+  t.same(anonymous.json, { caller: 'none' })
+  t.same(anonymous.headers.getSetCookie(), ['a=1', 'b=2'])
+  t.equal(anonymous.headers.get('x-auth-subject'), null)
+  t.equal(anonymous.headers.get('access-control-allow-origin'), '*')
+})
+
+t.test(
+  'a path that Fastify does not know gets the 404 response of the plugin or of the service',
+  async (t) => {
+    const { url } = await startFastifyService(t, {
+      routes: (app) => app.get('/api/courses', async () => 'x'),
+    })
+    const unknown = await send(`${url}/nothing`)
+    t.equal(unknown.status, 404)
+    t.equal(unknown.json['error'], 'not_found')
+    t.equal(unknown.headers.get('x-scopegate-error'), '1')
+    const withoutHandler = await send(`${url}/pub/x`)
+    t.equal(withoutHandler.status, 404)
+    t.equal(withoutHandler.headers.get('x-scopegate-error'), null)
+  },
+)
+
+/** All options with which the router of Fastify reads a path in another way than the policies. */
+const LAX: FastifyServerOptions = {
+  caseSensitive: false,
+  ignoreTrailingSlash: true,
+  ignoreDuplicateSlashes: true,
+  useSemicolonDelimiter: true,
+}
+t.test('a lax router gives no access to a protected handler while /** is open', async (t) => {
+  const reached: { readonly index: number; readonly handler: string }[] = []
+  const { url, issuer } = await startFastifyService(t, {
+    policy: protectedPolicy('/**'),
+    fastify: LAX,
+    routes: (app) => {
+      for (const pattern of ['/*', ...ROUTES.map(toPattern)])
+        app.route({
+          method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+          url: pattern,
+          async handler(request) {
+            reached.push({ index: Number(request.headers['x-case']), handler: pattern })
+            return 'taken'
+          },
+        })
+    },
+  })
+  issuer.store(TOKEN, { scope: 'orders:read' })
+  const cases = everySpelling()
+  await sendAll(url, cases)
+  const isGuarded = ({ index, handler }: (typeof reached)[number]): boolean => {
+    const { method, hasToken } = cases[index] as Case
+    const methods = ROUTES.find((route) => toPattern(route) === handler)?.methods ?? []
+    return !hasToken && methods.includes(method === 'HEAD' ? 'GET' : method)
+  }
+  t.same(
+    reached.filter(isGuarded).map(({ index, handler }) => `${cases[index]?.target} reached ${handler}`),
+    [],
+  )
+  t.ok(reached.filter(({ handler }) => handler === '/*').length > 100)
+  t.ok(reached.filter(({ handler }) => handler !== '/*').length > 50)
+})
+
+/** Returns the pattern of Fastify for the same paths. */
+function toPattern({ template }: { readonly template: string }): string {
+  return decodeURI(template)
+    .replace('/**', '/*')
+    .replace(/\{(\w+)\}/g, ':$1')
+}
+
+t.test('a revoked token is rejected, and a reload changes the policies', async (t) => {
+  const { url, app, issuer } = await startFastifyService(t, {
+    routes: (app) => app.get('/api/courses', async () => 'taken'),
+  })
+  issuer.store('good', { scope: 'courses:read' })
+  await issuer.subscribed()
+  t.equal((await send(`${url}/api/courses`, { token: 'good' })).status, 200)
+  t.equal((await send(`${url}/api/courses`, { token: 'good' })).status, 200)
+  t.equal(issuer.asked.length, 1, 'the second request used the cache')
+  issuer.revoke('good')
+  const revoked = await until('the revocation arrives', async () => {
+    const response = await send(`${url}/api/courses`, { token: 'good' })
+    return response.status === 401 ? response : undefined
+  })
+  t.match(revoked.headers.get('www-authenticate'), /error="invalid_token"/)
+  t.equal(await app.scopegate.reload(), 'unchanged')
+  t.match(await app.scopegate.metrics(), /scopegate_http_requests_total\{[^}]*list-courses/)
+})
+
+t.test('the plugin rejects a WebSocket handshake if the service has WebSockets', async (t) => {
+  let upgraded = 0
+  const { url, app } = await startFastifyService(t, {
+    routes: (app) => app.get('/pub/x', async () => 'taken'),
+  })
+  const handshake =
+    'GET /pub/x HTTP/1.1\r\nHost: api.test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n'
+  t.same((await sendBytes(url, handshake)).statuses, [200], 'Node.js ignores the header')
+  // @fastify/websocket and @fastify/http-proxy route the handshake in the same way.
+  app.server.on('upgrade', (request, socket) => {
+    upgraded += 1
+    const response = new ServerResponse(request)
+    response.assignSocket(socket as Socket)
+    response.on('finish', () => socket.end())
+    app.routing(request, response)
+  })
+  t.same((await sendBytes(url, handshake)).statuses, [400])
+  t.equal(upgraded, 1)
+})
+
+t.test('the plugin rejects an invalid configuration with the messages of scopegate check', async (t) => {
+  const configDir = t.testdir({ 'gateway.yaml': 'baseurl: http://a\n' })
+  for (const [options, message] of [
+    [{ configDir }, /error\[C103\].*gateway\.yaml:1/s],
+    [{ configDir, settings: { baseUrl: 'nothing' } }, /error\[C\d+\].*options\.settings:2:/s],
+  ] as const) {
+    const app = Fastify()
+    await t.rejects(Promise.resolve(app.register(scopegate, options)), { message })
+    await app.close()
+  }
+})
+
+t.test('the plugin rejects an instance that does not receive all requests of HTTP/1.1', async (t) => {
+  const app = Fastify()
+  app.register(async (child) => {
+    await child.register(scopegate, { configDir: 'config' })
+  })
+  await t.rejects(Promise.resolve(app.ready()), /register the plugin on the root instance/)
+  const http2 = Fastify({ http2: true }) as unknown as FastifyInstance
+  await t.rejects(
+    Promise.resolve(http2.register(scopegate, { configDir: 'config' })),
+    /Remove the option http2/,
+  )
+})
