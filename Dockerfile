@@ -21,7 +21,7 @@ COPY package.json package-lock.json ./
 COPY toolchain ./toolchain
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY scripts ./scripts
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json tsconfig.types.json ./
 COPY bin ./bin
 COPY oauth ./oauth
 COPY platform ./platform

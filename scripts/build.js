@@ -1,5 +1,5 @@
-// Emits dist/, the JavaScript of the npm package and of the image. Node.js does not strip types in node_modules. `npm
-// run types` checks the types.
+// Emits dist/: the JavaScript of the npm package and of the image, and the types of `scopegate/fastify`. Node.js does not
+// strip types in node_modules. `npm run types` checks the types.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -9,11 +9,10 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
 
 rmSync(join(ROOT, 'dist'), { recursive: true, force: true })
-const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], {
-  cwd: ROOT,
-  stdio: 'inherit',
-})
-if (status !== 0) process.exit(status ?? 1)
+for (const project of ['tsconfig.build.json', 'tsconfig.types.json']) {
+  const { status } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: ROOT, stdio: 'inherit' })
+  if (status !== 0) process.exit(status ?? 1)
+}
 
 const entry = join('cli', 'main.js')
 if (!existsSync(join(ROOT, 'dist', entry))) {

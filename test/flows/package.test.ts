@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
@@ -7,6 +7,18 @@ import { plainEnvironment, spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { PATIENT, quietPort } from '../fixtures/start-scopegate.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
+const SERVICE = `import Fastify from 'fastify'
+import scopegate from 'scopegate/fastify'
+
+const app = Fastify()
+await app.register(scopegate, { configDir: 'config' })
+app.get('/status', async (request): Promise<string | undefined> => request.scopegate?.route)
+const allowed = await app.inject('/status')
+const denied = await app.inject('/courses')
+const challenge: unknown = denied.headers['www-authenticate']
+await app.close()
+process.stdout.write(\`\${allowed.statusCode} \${allowed.body}\\n\${denied.statusCode} \${challenge}\\n\`)
+`
 
 t.test('the npm package installs a working scopegate command in an empty folder', async (t) => {
   const folder = t.testdir({ packed: {}, empty: { 'package.json': '{}' } })
@@ -38,7 +50,7 @@ t.test('the npm package installs a working scopegate command in an empty folder'
     )
     const files = readdirSync(join(empty, 'node_modules', 'scopegate'), { recursive: true }).map(String)
     t.same(
-      files.filter((file) => file.endsWith('.ts') || file === 'test' || file.includes('.test.')),
+      files.filter((file) => /(?<!\.d)\.ts$/.test(file) || file === 'test' || file.includes('.test.')),
       [],
     )
     t.match(readFileSync(join(empty, 'node_modules', 'scopegate', 'LICENSE'), 'utf8'), 'Apache License')
@@ -55,6 +67,20 @@ t.test('the npm package installs a working scopegate command in an empty folder'
       for (const [, link = ''] of links)
         t.ok(existsSync(join(packed, dirname(page), link)), `${page}: ${link}`)
     }
+  })
+
+  await t.test('a service in TypeScript uses scopegate/fastify with its types', async (t) => {
+    cpSync(join(empty, 'node_modules', 'scopegate', 'examples', 'fastify-gateway'), empty, {
+      recursive: true,
+    })
+    execFileSync(process.execPath, ['create-token.js', 'courses:read'], { cwd: empty, env, stdio: 'pipe' })
+    writeFileSync(join(empty, 'package.json'), '{ "type": "module" }')
+    writeFileSync(join(empty, 'service.ts'), SERVICE)
+    const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+    const options = ['--strict', '--target', 'es2024', '--module', 'nodenext', '--types', '']
+    execFileSync(process.execPath, [tsc, '--noEmit', ...options, 'service.ts'], { cwd: empty, stdio: 'pipe' })
+    const output = execFileSync(process.execPath, ['service.ts'], { cwd: empty, env, encoding: 'utf8' })
+    t.match(output, /^200 api\/status\n401 Bearer /)
   })
 
   await t.test('npx scopegate --help lists its commands', async (t) => {
