@@ -83,7 +83,7 @@ export function openSecretFiles(options: {
       if (fields !== undefined)
         logger.info({ event: 'secret_reloaded', setting, file, ...fields }, 'secret reloaded from its file')
     } catch (error) {
-      report(secret, describeUnusable(error, setting))
+      report(secret, describeUnusable(error, secret))
     }
   }
 
@@ -139,12 +139,15 @@ export function repeat(check: () => Promise<void>): { close(): void } {
 
 type Problem = { readonly reason: string; readonly remedy: string }
 
-function describeUnusable(error: unknown, setting: string): Problem {
+function describeUnusable(error: unknown, { setting, file }: FollowedSecret): Problem {
   const [diagnostic] = error instanceof ConfigError ? error.diagnostics : []
   if (diagnostic !== undefined)
     return { reason: diagnostic.message, remedy: diagnostic.hint ?? `correct the file in ${setting}` }
-  const reason =
+  const message =
     error instanceof BootError ? error.message : `the content is not usable (${errorCode(error)})`
+  // The log line and the readiness check name the file and the setting themselves.
+  const place = [`${file} (${setting}): `, `${file}: `].find((start) => message.startsWith(start)) ?? ''
+  const reason = message.slice(place.length)
   return { reason, remedy: `correct the file in ${setting}, or restore the earlier content` }
 }
 
@@ -159,6 +162,6 @@ function describeAll(
   problems: ReadonlyMap<string, { readonly file: string; readonly reason: string }>,
 ): string {
   return [...problems.values()]
-    .map(({ file, reason }) => `${file}: ${reason}: the earlier secret stays`)
+    .map(({ file, reason }) => `${file}: ${reason.replace(/\.$/, '')}: the earlier secret stays`)
     .join(', ')
 }

@@ -7,7 +7,10 @@ import { openSecretFiles } from '../../../platform/config/secret-files.ts'
 import { BootError, ConfigError } from '../../../platform/diagnostics/boot-error.ts'
 import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
 
-/** Follows one file. `apply` rejects the text `bad`, and also rejects the text `C302` with a hint. */
+/**
+ * Follows one file. `apply` rejects the texts `bad` and `short` with the forms of the services, and the text `C302` with
+ * a hint.
+ */
 function setUp(t: Test, file: string, read?: (file: string) => Promise<string>) {
   const registry = new Registry()
   const logged: object[] = []
@@ -24,7 +27,8 @@ function setUp(t: Test, file: string, read?: (file: string) => Promise<string>) 
     setting: 'secretFile',
     file,
     apply(text) {
-      if (text === 'bad') throw new BootError('ERR_X', 'the secret is too short')
+      if (text === 'bad') throw new BootError('ERR_X', `${file}: the file has 11 secrets.`)
+      if (text === 'short') throw new BootError('ERR_X', `${file} (secretFile): the secret is too short.`)
       if (text === 'C302')
         throw new ConfigError([
           diagnostic('C302', 'the file is empty', wholeFile(file), { hint: 'write it' }),
@@ -106,7 +110,7 @@ t.test('openSecretFiles() keeps the current secret when the file is not UTF-8 te
 t.test(
   'openSecretFiles() keeps the current secret when the file is not usable, and reports the file once',
   async (t) => {
-    const file = join(t.testdir({ secret: 'bad' }), 'secret')
+    const file = join(t.testdir({ secret: 'short' }), 'secret')
     const { files, applied, logged, usable } = setUp(t, file)
     const message = 'the new content of a secret file is not usable: the active secret stays'
     const unusable = { event: 'secret_unusable', setting: 'secretFile', file, message }
@@ -115,7 +119,7 @@ t.test(
     t.strictSame(logged, [
       {
         ...unusable,
-        reason: 'the secret is too short',
+        reason: 'the secret is too short.',
         remedy: 'correct the file in secretFile, or restore the earlier content',
       },
     ])
@@ -128,6 +132,9 @@ t.test(
         detail: `${file}: the secret is too short: the earlier secret stays`,
       },
     ])
+    writeFileSync(file, 'bad')
+    await files.check()
+    t.has(logged.at(-1), { reason: 'the file has 11 secrets.' })
     writeFileSync(file, 'C302')
     await files.check()
     t.match(logged.at(-1), { reason: 'the file is empty', remedy: 'write it' })
