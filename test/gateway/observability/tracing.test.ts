@@ -1,3 +1,4 @@
+import { hasSubscribers } from 'node:diagnostics_channel'
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { POLICY, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
@@ -129,6 +130,7 @@ t.test('the commands of a request to Redis have client spans, also when they fai
   await admin.call('ACL', 'SETUSER', 'default', '-@scripting')
   t.equal((await send(`${gateway.url}/limited`)).status, 200, 'the gateway counts alone')
   await gateway.close() // exports all spans
+  t.notOk(hasSubscribers('tracing:ioredis:command:start'), 'a closed gateway observes no commands')
   const spans = receiver.spans()
   const common = { 'db.system.name': 'redis', 'server.address': '127.0.0.1', 'server.port': redis.port }
   for (const [command, failure] of [
