@@ -1,4 +1,5 @@
 import t from 'tap'
+import { GAUGE_RULES } from '../../gateway/cluster/aggregate-workers.ts'
 import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-texts.ts'
 
 /**
@@ -19,4 +20,18 @@ t.test('docs/metrics.md lists exactly the series of both services and of the can
   const rows = page.match(/^\| `scopegate_.*?\|/gm) ?? []
   const listed = rows.flatMap((row) => row.match(/scopegate_[a-z_]+/g) ?? [])
   t.same([...new Set(listed)].toSorted(), [...new Set(defined)].toSorted())
+})
+
+t.test('docs/metrics.md lists the merged value of each gauge of several workers', async (t) => {
+  const [, section = ''] = readRepositoryFile('docs/metrics.md').split('\n## Several workers\n')
+  const words = { sum: 'sum over all running', min: 'minimum', max: 'maximum', first: 'first value' }
+  for (const [rule, text] of Object.entries(words)) {
+    const [row = ''] = section.match(new RegExp(`^\\| ${text}.*$`, 'm')) ?? []
+    const listed = [...row.matchAll(/`(\w+)`/g)].map(([, name]) => name)
+    // The authorization server has only one process.
+    const gauges = Object.keys(GAUGE_RULES).filter(
+      (name) => GAUGE_RULES[name] === rule && !name.startsWith('scopegate_oauth_'),
+    )
+    t.same(listed.toSorted(), gauges.toSorted(), rule)
+  }
 })
