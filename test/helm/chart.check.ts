@@ -339,6 +339,34 @@ t.test('the gateway connects to the address and port of the authorization server
   }
 })
 
+t.test('each monitor scrapes the management port of each pod exactly once', async (t) => {
+  const values = join(CHART, 'ci', 'canary-values.yaml') // enables the PodMonitor
+  const objects = render('--values', values, '--set', 'metrics.serviceMonitor.enabled=true')
+  const ofKind = (kind: string) => objects.filter((one) => one.kind === kind)
+  const selects = (selector: object = {}, labels: Readonly<Record<string, string>> = {}): boolean =>
+    Object.entries(selector).every(([label, value]) => labels[label] === value)
+  const isMonitored = (kind: string, labels: Readonly<Record<string, string>> | undefined): boolean =>
+    ofKind(kind).some(({ spec }) => selects(spec?.selector?.matchLabels, labels))
+  const deployments = ofKind('Deployment').map(({ spec }) => spec?.template)
+  t.equal(deployments.length, 3)
+  for (const pod of deployments) {
+    const labels = pod?.metadata.labels
+    const names = pod?.spec.containers.flatMap(({ ports = [] }) => ports.map(({ name }) => name)) ?? []
+    const ports = names.filter((name) => name === 'management')
+    t.equal(ports.length, 1)
+    t.ok(isMonitored('PodMonitor', labels))
+    const services = ofKind('Service').filter(
+      ({ spec, metadata }) =>
+        selects(spec?.selector, labels) && isMonitored('ServiceMonitor', metadata.labels),
+    )
+    const targets = services.flatMap(
+      ({ spec }) => spec?.ports?.filter(({ name }) => name === 'management') ?? [],
+    )
+    t.match(targets, [{ targetPort: 'management' }])
+    t.equal(targets.length, 1)
+  }
+})
+
 t.test('a changed start-up setting replaces only the pods of its service', async (t) => {
   const fixed = [
     '--set',
