@@ -1086,7 +1086,10 @@ export const SCENARIOS: readonly Scenario[] = [
       certificate: { enabled: true, issuerRef: { name: 'own' }, spec: { duration: '72h' } },
       networkPolicy: { enabled: true },
       policies: {
-        gitSync: { extraEnv: [{ name: 'HTTPS_PROXY', value: 'http://proxy.{{ .Release.Name }}:3128' }] },
+        gitSync: {
+          extraEnv: [{ name: 'HTTPS_PROXY', value: 'http://proxy.{{ .Release.Name }}:3128' }],
+          extraVolumeMounts: [{ name: 'ca', mountPath: '/{{ .Release.Name }}/ca' }],
+        },
         sources: [
           {
             ...{ name: 'books', permissions: { pathPrefixes: ['/books'] } },
@@ -1104,6 +1107,11 @@ export const SCENARIOS: readonly Scenario[] = [
           issuerRef: { name: 'own', kind: 'ClusterIssuer', group: 'cert-manager.io' },
           duration: '72h',
         },
+      ],
+      [
+        'policies.gitSync.extraVolumeMounts',
+        (c) => c.pod('gateway').initContainers?.[0]?.volumeMounts?.at(-1),
+        { name: 'ca', mountPath: '/gw/ca' },
       ],
       [
         'policies.gitSync.extraEnv',
