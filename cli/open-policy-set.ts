@@ -120,6 +120,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
         ? undefined
         : new Map(namedAddresses(upstreams.value).map(({ name, urls }) => [name, urls])),
     authorizationServers: findAuthorizationServers?.(namedAddresses(upstreams?.value)),
+    hasDecisions: gateway?.value.decisions !== undefined,
     readAdditions: (source: PolicySource, folder: PolicyFolder) =>
       readSourceAdditions(source, folder, {
         catalogue,

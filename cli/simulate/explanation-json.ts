@@ -70,9 +70,9 @@ export function explanationJson(explained: ExplainedSimulation, policies: Simula
       operands: operands.map((operand) => operand ?? null),
     })),
     upstream:
-      decision.upstreamPath === undefined
+      decision.upstreamPath === undefined || route?.policy.upstream === undefined
         ? null
-        : { name: route?.policy.upstream, path: decision.upstreamPath },
+        : { name: route.policy.upstream, path: decision.upstreamPath },
     answer: response === undefined ? null : responseJson(response),
     would: would === undefined ? null : responseJson(would),
   }

@@ -4,6 +4,7 @@ import type { ErrorResponse } from '../../gateway/pipeline/error-response.ts'
 import { visibleText } from '../../platform/diagnostics/visible-text.ts'
 import { describeCondition } from '../../policy-engine/decide/compile-condition.ts'
 import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { describeComparison, describeCors, formatAuthentication, formatScopeRule } from '../describe-rules.ts'
 import type { ExplainedSimulation } from './explain-simulation.ts'
@@ -90,8 +91,14 @@ function accessRows(
         ]),
     ...(upstream === undefined || explanation === undefined
       ? []
-      : [['upstream', '', `${policy.upstream}  ${upstream}`] as Row]),
+      : [['upstream', '', describeUpstream(policy, upstream)] as Row]),
   ]
+}
+
+function describeUpstream({ upstream }: PolicyRoute, path: string): string {
+  return upstream === undefined
+    ? 'none: only the decision endpoint serves this route'
+    : `${upstream}  ${path}`
 }
 
 function corsRows({ cors }: ExplainedSimulation): readonly Row[] {

@@ -99,6 +99,7 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
 function mountsByUpstream(routes: readonly PolicyRoute[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, Set<string>>()
   for (const { upstream, mount = '' } of routes) {
+    if (upstream === undefined) continue
     const mounts = found.get(upstream)
     if (mounts === undefined) found.set(upstream, new Set([mount]))
     else mounts.add(mount)

@@ -4,7 +4,7 @@ import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { decideAccess } from '../../policy-engine/decide/check-access.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
-import type { ApiRoute } from '../snapshot/route.ts'
+import type { ProxyRoute } from '../snapshot/route.ts'
 import { acceptsWebsocket, handshakeMismatch, isWebsocketKey } from '../upstreams/websocket/handshake.ts'
 import { WebsocketSession } from '../upstreams/websocket/session.ts'
 import type { SessionSlot } from '../upstreams/websocket/sessions.ts'
@@ -49,7 +49,11 @@ export function reserveSession(
  * Validates the handshake of the upstream, switches the client connection to WebSocket, and connects the client with
  * the upstream. The session ends when a later validation of the token denies the caller.
  */
-export function openWebsocket(context: ForwardableContext, route: ApiRoute, opening: WebsocketOpening): void {
+export function openWebsocket(
+  context: ForwardableContext,
+  route: ProxyRoute,
+  opening: WebsocketOpening,
+): void {
   const { response, caller, token, resource, services } = context
   const { upgraded, slot, headers, socket } = opening
   if (!isAccepted(context, route, opening)) return
@@ -87,7 +91,7 @@ export function openWebsocket(context: ForwardableContext, route: ApiRoute, open
  */
 function isAccepted(
   context: ForwardableContext,
-  { upstream }: ApiRoute,
+  { upstream }: ProxyRoute,
   { headers, upgraded, socket }: WebsocketOpening,
 ): boolean {
   const { request, services } = context

@@ -13,9 +13,9 @@ import { startRequestSpan } from '../observability/gateway-tracing.ts'
 import { clientAddress, normalizeIp } from '../server/client-address.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type {
-  ApiRoute,
   AuthorizationServerRoute,
   DocumentRoute,
+  ProxyRoute,
   Route,
   UnavailableSourceRoute,
 } from '../snapshot/route.ts'
@@ -88,7 +88,7 @@ export type MatchedContext = CanonicalContext & {
 }
 
 /** The context after the stage `receiveEvent`. This stage itself replies to events. */
-export type ForwardableContext = MatchedContext & { readonly route: ApiRoute | AuthorizationServerRoute }
+export type ForwardableContext = MatchedContext & { readonly route: ProxyRoute | AuthorizationServerRoute }
 
 /** The context after the stage `shapeRequest`. */
 export type ShapedContext = ForwardableContext & {

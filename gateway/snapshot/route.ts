@@ -23,7 +23,8 @@ type Common = {
 export type ApiRoute = Common &
   CompiledRoute & {
     readonly kind: 'api'
-    readonly upstream: Upstream
+    /** undefined: only the decision endpoint serves the route. */
+    readonly upstream: Upstream | undefined
     readonly rateLimit: RateLimit | undefined
     readonly timeoutMs: number
     readonly idleTimeoutMs: number
@@ -37,6 +38,9 @@ export type ApiRoute = Common &
     /** Returns headers with claims of the caller, if `identity.claims` is set. */
     readonly claimHeaders: ClaimHeaders | undefined
   }
+
+/** A route whose requests the gateway can forward. */
+export type ProxyRoute = ApiRoute & { readonly upstream: Upstream }
 
 /**
  * A route of the bundled authorization server. Requests to this route skip the token stages, because the authorization

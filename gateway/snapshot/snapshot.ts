@@ -154,7 +154,7 @@ function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
   const routes: Route[] = []
   for (const policy of options.policyRoutes) {
     if (routes.length % STEP_ROUTES === 0) yield
-    const upstream = upstreamOf(options, policy.upstream)
+    const upstream = policy.upstream === undefined ? undefined : upstreamOf(options, policy.upstream)
     const compiled = compileRoute(policy, { ...options, names })
     routes.push({
       kind: 'api',
@@ -162,11 +162,14 @@ function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
       ...compiled,
       upstream,
       rateLimit: policy.rateLimit === undefined ? undefined : compileRateLimit(policy.name, policy.rateLimit),
-      timeoutMs: policy.timeoutMs ?? upstream.timeoutMs,
-      idleTimeoutMs: policy.idleTimeoutMs ?? upstream.idleTimeoutMs,
+      timeoutMs: policy.timeoutMs ?? upstream?.timeoutMs ?? 0,
+      idleTimeoutMs: policy.idleTimeoutMs ?? upstream?.idleTimeoutMs ?? 0,
       bodyLimitBytes: bodyLimitOf(policy, options.bodyLimitBytes),
       forwardsCredentials: policy.upstreamAuth === 'forward',
-      assert: policy.upstreamAuth === 'assertion' ? options.assertionsFor(upstream.name) : undefined,
+      assert:
+        policy.upstreamAuth === 'assertion' && upstream !== undefined
+          ? options.assertionsFor(upstream.name)
+          : undefined,
       claimHeaders: options.claimHeaders,
       websocket: policy.websocket,
     })

@@ -1,6 +1,6 @@
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
-import { toRecord } from '../../platform/diagnostics/record.ts'
+import { isRecord, toRecord } from '../../platform/diagnostics/record.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
@@ -11,6 +11,8 @@ export type References = {
   readonly catalogue: ScopeCatalogue | undefined
   /** Names of the upstreams in config/upstreams.yaml, and of the upstreams that the policy source defines. */
   readonly upstreams: ReadonlySet<string> | undefined
+  /** Whether the gateway has a decision endpoint. Without this endpoint, a policy requires an upstream. */
+  readonly hasDecisions: boolean
   /**
    * Presets of config/presets.yaml. The loader always checks references to presets, because a missing preset could have
    * restricted a route.
@@ -21,11 +23,11 @@ export type References = {
 /**
  * Finds references to unknown names.
  * Reads all valid parts of the file, so that a misspelled key does not hide a misspelled scope.
- * Codes: P201 unknown scope; P202 unknown upstream; P204 advertised scope that is not in `any`; P206 unknown preset.
+ * Codes: P103 missing upstream; P201 unknown scope; P202 unknown upstream; P204 advertised scope that is not in `any`; P206 unknown preset.
  */
 export function checkReferences(document: YamlDocument, references: References): readonly Diagnostic[] {
   const file = toRecord(document.value)
-  const diagnostics = checkUpstream(file['upstream'], document, references.upstreams)
+  const diagnostics = checkUpstream(file['upstream'], document, references)
   const extended = toRecord(file['defaults'])['extends']
   diagnostics.push(...checkPreset(extended, ['defaults', 'extends'], document, references.presets))
   for (const [index, route] of list(file['routes']).entries()) {
@@ -46,8 +48,14 @@ export function checkReferences(document: YamlDocument, references: References):
 function checkUpstream(
   name: unknown,
   document: YamlDocument,
-  known: ReadonlySet<string> | undefined,
+  { upstreams: known, hasDecisions }: References,
 ): Diagnostic[] {
+  if (name === undefined && !hasDecisions && isRecord(document.value))
+    return [
+      diagnostic('P103', 'the key "upstream" is missing in this file', document.locationOf([]), {
+        hint: 'write the name of an entry of config/upstreams.yaml. Only with "decisions" in gateway.yaml, the key is optional',
+      }),
+    ]
   if (known === undefined || typeof name !== 'string' || name === '' || known.has(name)) return []
   const near = suggest(name, known)
   const hint = near === undefined ? `known: ${[...known].join(', ')}` : `did you mean "${near}"?`

@@ -25,10 +25,13 @@ export const PolicyFileSchema = Type.Object(
         maxLength: 128,
       }),
     ),
-    upstream: Type.String({
-      description: 'The entry of config/upstreams.yaml that serves the routes.',
-      minLength: 1,
-    }),
+    upstream: Type.Optional(
+      Type.String({
+        description:
+          'The entry of config/upstreams.yaml that serves the routes. Required, except for routes that only the decision endpoint serves.',
+        minLength: 1,
+      }),
+    ),
     defaults: Type.Optional(
       Type.Object(
         { extends: Type.Optional(Extends), mount: Type.Optional(Mount), ...DEFAULT_KEYS },

@@ -23,6 +23,7 @@ import { findImplicitAnonymous } from '../checks/exposed-routes.ts'
 import { findConflicts, findDuplicateNames, type Named } from '../checks/find-conflicts.ts'
 import { findContradictions } from '../checks/find-contradictions.ts'
 import { findLiteralPatterns } from '../checks/find-literal-patterns.ts'
+import { findProxyKeys } from '../checks/proxy-keys.ts'
 import { checkPolicyFile, type PolicyFile } from '../format/policy-file.ts'
 import type { PolicyTest } from '../format/policy-test.ts'
 import { NO_PRESETS, type Presets } from '../format/presets.ts'
@@ -58,6 +59,8 @@ export type LoadPoliciesOptions = {
   readonly sources?: Pick<PolicySources, 'folder' | 'files'> | undefined
   readonly catalogue?: ScopeCatalogue | undefined
   readonly upstreams?: ReadonlySet<string> | undefined
+  /** Whether the gateway has a decision endpoint. Policies without an upstream then are valid. Default: false. */
+  readonly hasDecisions?: boolean | undefined
   /** Presets that policies may extend. Default: no presets. */
   readonly presets?: Presets | undefined
   /** Names of the upstreams that lead to the authorization server. */
@@ -157,13 +160,13 @@ function* checkDocumentInSteps(
   document: YamlDocument,
   options: Omit<LoadPoliciesOptions, 'dir'>,
 ): Steps<CheckedDocument> {
-  const { catalogue, upstreams, presets = NO_PRESETS } = options
+  const { catalogue, upstreams, hasDecisions = false, presets = NO_PRESETS } = options
   const manifest = findManifest(document)
   if (manifest !== undefined) return { claims: [], diagnostics: [manifest] }
   const { claims, diagnostics } = readRouteKeys(document)
   const checks: readonly (() => readonly Diagnostic[])[] = [
     () => checkPolicyFile(document.value, document.locationOf),
-    () => checkReferences(document, { catalogue, upstreams, presets }),
+    () => checkReferences(document, { catalogue, upstreams, hasDecisions, presets }),
     () => diagnostics,
     () => checkHeaderMatches(document),
     () => checkHeaderChanges(document),
@@ -176,6 +179,7 @@ function* checkDocumentInSteps(
     () => checkInternalPaths(document, options.authorizationServers ?? NONE),
     () => findDuplicateNames('P304', 'route', routeNames(document)),
     () => checkWebsockets(document),
+    () => findProxyKeys(document, presets),
   ]
   const found: Diagnostic[] = []
   for (const check of checks) {

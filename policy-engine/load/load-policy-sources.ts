@@ -196,6 +196,8 @@ function* checkVersion<U extends OwnUpstream>(
       ...[...authorizationServers].filter((name) => !ownUpstreams.has(name)),
       ...additions.authorizationServers,
     ]),
+    // The permissions of a source depend on its upstreams.
+    hasDecisions: false,
     dir: source.folder,
     sources: folder,
     permit: (all, document) => checkPermissions(all, document, { source, owners, services, ownUpstreams }),
@@ -247,8 +249,10 @@ function toSourceRoute(
     readonly own: UpstreamAddresses
   },
 ): PolicyRoute {
-  const addresses = own.get(route.upstream)
-  const sharesUpstream = services.neighboursOf(source, route.upstream, addresses).length > 0
+  const { upstream } = route
+  if (upstream === undefined) throw new Error(`${route.name}: a route of a policy source needs an upstream`)
+  const addresses = own.get(upstream)
+  const sharesUpstream = services.neighboursOf(source, upstream, addresses).length > 0
   const suffixes = sharesUpstream && route.rewritePath === undefined // the upstream gets the path of the request
   const checked = checkPath(route.path, source, owners, { suffixes })
   if ('message' in checked) throw new Error(checked.message)
@@ -257,7 +261,7 @@ function toSourceRoute(
     name: `${source.name}/${route.name}`,
     policy: `${source.name}/${route.policy}`,
     owner: source.owner ?? route.owner,
-    upstream: addresses === undefined ? route.upstream : ownUpstreamName(source.name, route.upstream),
+    upstream: addresses === undefined ? upstream : ownUpstreamName(source.name, upstream),
     policySource: source.name,
     excludedPrefixes: Object.freeze(checked.excluded),
     sharesUpstream,

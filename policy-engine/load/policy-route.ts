@@ -58,9 +58,9 @@ export type PolicyRoute = {
   readonly enforce: EnforceRule
   /**
    * Name of an entry in `config/upstreams.yaml`. With policy sources, also `<source>/<name>` for an upstream that the
-   * source defines.
+   * source defines. undefined: only the decision endpoint serves the route.
    */
-  readonly upstream: string
+  readonly upstream: string | undefined
   /** Template of the upstream path. undefined: the matched path. */
   readonly rewritePath: string | undefined
   /** Prefix of `path` that the gateway removes before it forwards. undefined without a mount or with a `rewrite`. */

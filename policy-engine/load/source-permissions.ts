@@ -176,19 +176,20 @@ export function* checkPermissions(
     found.push(diagnostic(code, message, document.locationOf(at), { hint }))
   }
   const [first] = routes
-  if (first === undefined) return found
-  const own = ownUpstreams.get(first.upstream)
-  if (own === undefined && !permissions.upstreams.includes(first.upstream))
+  const upstream = first?.upstream
+  if (upstream === undefined) return found // P103 reports a missing upstream
+  const own = ownUpstreams.get(upstream)
+  if (own === undefined && !permissions.upstreams.includes(upstream))
     report(
       'P402',
       ['upstream'],
-      `source ${source.name} may not use upstream ${JSON.stringify(first.upstream)}`,
+      `source ${source.name} may not use upstream ${JSON.stringify(upstream)}`,
       permissions.upstreams.length === 0
         ? 'the permissions of the source contain no upstream'
         : `permitted: ${permissions.upstreams.join(', ')}`,
     )
-  const neighbours = services.neighboursOf(source, first.upstream, own)
-  const base = services.baseOf(first.upstream, own)
+  const neighbours = services.neighboursOf(source, upstream, own)
+  const base = services.baseOf(upstream, own)
   for (const [index, route] of routes.entries()) {
     if (index % STEP_ROUTES === 0) yield
     const at: YamlPath = ['routes', index]

@@ -175,3 +175,43 @@ t.test('a rate limit counts decisions', async (t) => {
   t.equal(second.headers.get('x-scopegate-status'), '429')
   t.ok(second.headers.get('retry-after'))
 })
+
+t.test(
+  'the decision endpoint decides on a route without an upstream, and the proxy responds 404',
+  async (t) => {
+    const policy = `apiVersion: scopegate/v1
+kind: Policy
+name: decided
+routes:
+  - { name: courses, match: { methods: [GET], path: /api/courses }, anonymous: challenge, scopes: { all: [courses:read] } }
+  - { name: tried, match: { methods: [GET], path: /api/tried }, anonymous: deny, enforce: report }
+`
+    const { decisions, gateway, log, upstream } = await startDecisionEndpoint(t, 'forward-auth', { policy })
+    const ask = (path: string, token?: string) =>
+      send(decisions, { token, headers: { 'x-forwarded-method': 'GET', 'x-forwarded-uri': path } })
+    const allowed = await ask('/api/courses', 'good')
+    t.equal(allowed.status, 200)
+    t.equal(allowed.headers.get('x-auth-subject'), 'user-1')
+    const denied = await ask('/api/courses')
+    t.equal(denied.status, 401)
+    t.match(denied.headers.get('www-authenticate'), /scope="courses:read"/)
+    t.equal((await ask('/api/tried')).status, 200, 'audit-only mode applies no denial')
+    for (const token of ['good', undefined]) {
+      const direct = await send(`${gateway.url}/api/courses`, { token })
+      t.equal(direct.status, 404)
+      t.equal(direct.json['error'], 'not_found')
+      t.equal(direct.headers.get('www-authenticate'), null)
+    }
+    t.equal(upstream.requests.length, 0)
+    const logged = (path: string, status: number) =>
+      log().find(
+        (line) =>
+          line['event'] === 'access' &&
+          line['url.path'] === path &&
+          line['http.response.status_code'] === status,
+      )
+    await until('the access log has all requests', async () => logged('/api/courses', 404) !== undefined)
+    t.match(logged('/api/courses', 404), { 'error.code': 'ERR_NO_UPSTREAM', 'error.type': 'route_unknown' })
+    t.match(logged('/api/tried', 200), { 'auth.decision': 'allow', 'auth.would': 'deny' })
+  },
+)

@@ -1,6 +1,7 @@
 import { type Diagnostic, sortDiagnostics } from '../../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { noteAnonymousRoutes, noteAuditOnlyRoutes } from '../../../policy-engine/checks/exposed-routes.ts'
+import { noteProxyRoutes } from '../../../policy-engine/checks/proxy-keys.ts'
 import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import { type OpenPolicySetOptions, openPolicySet, type PolicySet } from '../../open-policy-set.ts'
 import { type CheckReport, measure } from './report.ts'
@@ -23,7 +24,12 @@ export async function inspect(options: InspectOptions): Promise<CheckReport> {
   const { set, policies, problems, folders, sources } = await openPolicySet(options)
   const files = options.files && new Set(options.files.map((file) => displayPath(file)))
   const { routes } = policies
-  const found = [...problems, ...noteAnonymousRoutes(routes), ...noteAuditOnlyRoutes(routes)]
+  const found = [
+    ...problems,
+    ...noteAnonymousRoutes(routes),
+    ...noteAuditOnlyRoutes(routes),
+    ...(set?.gateway.decisions === undefined ? [] : noteProxyRoutes(routes)),
+  ]
   const all = options.strict === true ? found.map(warningToError) : found
   const shown = files === undefined ? all : all.filter((one) => concerns(one, files))
   const hidden = all.filter((one) => one.severity === 'error' && !shown.includes(one))

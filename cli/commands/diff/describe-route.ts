@@ -31,7 +31,7 @@ function describeCondition({ claim, test }: Condition): string {
 export function describeService({ policy }: CompiledRoute): Readonly<Record<string, string>> {
   const { rateLimit, retries } = policy
   return {
-    upstream: policy.upstream,
+    upstream: policy.upstream ?? 'none',
     'rate limit':
       rateLimit === undefined
         ? 'none'

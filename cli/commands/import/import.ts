@@ -116,7 +116,12 @@ function unknownScopes(
 ): readonly Diagnostic[] {
   if (catalogue === undefined) return []
   const known = new Map([...catalogue, ...entries.map((entry) => [entry.name, entry] as const)])
-  const found = checkReferences(policy, { catalogue: known, upstreams: undefined, presets: NO_PRESETS })
+  const found = checkReferences(policy, {
+    catalogue: known,
+    upstreams: undefined,
+    hasDecisions: false,
+    presets: NO_PRESETS,
+  })
   return found
     .filter(({ code }) => code === 'P201')
     .map((one) => ({

@@ -50,7 +50,7 @@ function toCells(route: PolicyRoute): readonly string[] {
     `${route.scopes === undefined ? '-' : formatScopeRule(route.scopes)}${conditions}`,
     route.anonymous,
     route.enforce,
-    route.rewritePath === undefined ? route.upstream : `${route.upstream} ${route.rewritePath}`,
+    route.rewritePath === undefined ? (route.upstream ?? '-') : `${route.upstream} ${route.rewritePath}`,
     route.owner ?? '-',
     route.name,
     `${file}:${line}:${column}`,

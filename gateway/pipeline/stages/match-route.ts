@@ -6,6 +6,10 @@ import type { LocalReply } from '../send-reply.ts'
 
 const POLICY_UNAVAILABLE: Rejection = Object.freeze({ rejected: 'policy_unavailable' })
 
+/** The code in the access log for a route that the gateway cannot forward. */
+const NO_UPSTREAM = 'ERR_NO_UPSTREAM'
+const ROUTE_UNKNOWN: Rejection = Object.freeze({ rejected: 'route_unknown' })
+
 /**
  * Finds the route that matches the canonical path and the request. Replies to OPTIONS, to preflights and to requests
  * for documents of the gateway. The request uses one snapshot of the policies.
@@ -24,7 +28,7 @@ export function matchRoute(context: CanonicalContext): LocalReply | Rejection | 
   if (selection.kind === 'options') return optionsReply(context, selection)
   switch (selection.route.kind) {
     case 'api':
-      return undefined
+      return selection.route.upstream === undefined ? checkDecisionOnly(context) : undefined
     case 'document':
       return documentReply(context, selection.route.document(context.request.headers.accept))
     case 'unavailable':
@@ -32,4 +36,11 @@ export function matchRoute(context: CanonicalContext): LocalReply | Rejection | 
     default:
       return undefined
   }
+}
+
+/** Rejects a request to a route without an upstream, unless the request is a request for a decision. */
+function checkDecisionOnly(context: CanonicalContext): Rejection | undefined {
+  if (context.services.decisionProtocol !== undefined) return undefined
+  context.failureCode = NO_UPSTREAM
+  return ROUTE_UNKNOWN
 }

@@ -76,6 +76,7 @@ export function* checkSources(
     presets,
     upstreams: new Set(config.upstreams.map((upstream) => upstream.name)),
     authorizationServers: findAuthorizationServers(config.upstreams),
+    hasDecisions: config.decisions !== undefined,
   }
   const policies =
     sources.sources === undefined

@@ -32,7 +32,7 @@ t.test('policySchema() rejects the same structural errors as the loader', async 
   for (const [from, to] of [
     ['kind: Policy', 'kind: Polcy'],
     ['name: things', 'name: Things'],
-    ['upstream: things\n', ''],
+    ['upstream: things', "upstream: ''"],
     ['[GET]', '[GRAB]'],
     ['[GET]', '[]'],
     ['routes:', 'timeut: 5s\nroutes:'],

@@ -1,3 +1,5 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { main } from '../../../../cli/main.ts'
 import { aPolicyFolder } from '../../../fixtures/a-policy-folder.ts'
@@ -69,4 +71,35 @@ t.test('routes and explain show the decisions of an audit-only policy', async (t
 t.test('routes exits with 3 when a policy is invalid', async (t) => {
   const folder = aPolicyFolder(t, { 'courses.policy.yaml': POLICY.replace('courses:read', 'course:read') })
   t.match(await run(folder), { code: 3, out: '', err: /^error\[P201\]/ })
+})
+
+t.test('routes, explain and diff show that a route has no upstream', async (t) => {
+  const decided = POLICY.replace('upstream: learning-platform\n', '')
+  const folder = aPolicyFolder(t, { 'courses.policy.yaml': decided })
+  const gatewayFile = join(folder, 'config', 'gateway.yaml')
+  const decisions = '{ listen: { host: 127.0.0.1, port: 4010 }, protocol: auth-request }'
+  const configure = (text: string) =>
+    writeFileSync(
+      gatewayFile,
+      `${readFileSync(gatewayFile, 'utf8').replace(/^trustedProxies:.*\n/m, '')}${text}`,
+    )
+  const missing = await run(folder)
+  t.equal(missing.code, 3)
+  t.match(missing.err, /P103.*"upstream" is missing/)
+
+  configure(`trustedProxies: [127.0.0.1]\ndecisions: ${decisions}\n`)
+  t.match((await run(folder)).out, /^GET +\/api\/courses +- +allow +on +- +team-a /m)
+  const explain = async (...args: string[]) => {
+    const terminal = aTerminal({ folder })
+    await main(['explain', 'GET', '/api/courses', ...args], terminal)
+    return terminal.said.out
+  }
+  t.match(await explain(), /^upstream +none: only the decision endpoint serves this route$/m)
+  t.equal(JSON.parse(await explain('--json')).upstream, null)
+
+  mkdirSync(join(folder, 'old'))
+  writeFileSync(join(folder, 'old', 'courses.policy.yaml'), POLICY)
+  const terminal = aTerminal({ folder })
+  await main(['diff', 'old', 'policies'], terminal)
+  t.match(terminal.said.out, /upstream.*learning-platform.*none/)
 })
