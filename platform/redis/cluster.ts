@@ -39,6 +39,8 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
   const lostAtMs = new Map<string, number>()
   /** Lost primaries that the log already reports. */
   const logged = new Set<string>()
+  /** Connected primaries at the time of the last loss. */
+  let remaining: readonly Redis[] = []
   let isStarted = false
 
   class PromptCluster extends Client {
@@ -85,8 +87,7 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
 
   cluster.on('+node', (node: Redis) => {
     useCredentials(node, credentials)
-    const { host, port } = node.options
-    const redis = `${host}:${port}`
+    const redis = addressOf(node)
     // Without this check, each command that a node redirects to a lost primary would open a connection.
     if (isStarted && performance.now() - (lostAtMs.get(redis) ?? -RETRY_MS) < RETRY_MS)
       return node.disconnect()
@@ -95,19 +96,28 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
       // The client itself closes a connection to a node that has no slots.
       if (!isStarted || !cluster.nodes('master').includes(node) || logged.has(redis)) return
       logged.add(redis)
+      remaining = cluster.nodes('master').filter(isReady)
       logger?.warn({ event: 'redis_lost', redis }, 'redis connection lost')
     })
     node.on('ready', () => {
       lostAtMs.delete(redis)
-      if (logged.size === 0 || !cluster.nodes('master').every(({ status }) => status === 'ready')) return
-      logged.clear()
-      logger?.info({ event: 'redis_back', redis }, 'redis connection is back')
+      if (logged.size > 0) cluster.refreshSlotsCache()
     })
     // Connects early, because commands fail during a handshake. `setImmediate` lets the command that found the node run
     // first. A replica is connected when it becomes a primary.
     setImmediate(() => {
       if (node.status === 'wait' && !node.options.readOnly) node.connect().catch(() => undefined)
     })
+  })
+  // Only after a read of the slots do the primaries of the client match the slots. At other times, a redirection to a
+  // lost primary can add this primary, or a lost primary of other slots can be absent.
+  cluster.on('refresh', () => {
+    const primaries = cluster.nodes('master')
+    if (logged.size === 0 || !primaries.every(isReady)) return
+    const [back] = primaries.filter((node) => !remaining.includes(node)).map(addressOf)
+    const redis = back ?? [...logged][0]
+    logged.clear()
+    logger?.info({ event: 'redis_back', redis }, 'redis connection is back')
   })
   let lastError: unknown
   cluster.on('node error', (error: unknown) => {
@@ -132,6 +142,14 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
   return cluster
 }
 
+function addressOf({ options }: Redis): string {
+  return `${options.host}:${options.port}`
+}
+
+function isReady({ status }: Redis): boolean {
+  return status === 'ready'
+}
+
 /** Connects once. The client itself repeats the attempt if its options allow this. */
 function firstConnection(cluster: Cluster): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -145,7 +163,7 @@ function firstConnection(cluster: Cluster): Promise<void> {
  * commands fail later.
  */
 function whenReady(node: Redis): Promise<void> {
-  if (node.status === 'ready') return Promise.resolve()
+  if (isReady(node)) return Promise.resolve()
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, CONNECT_TIMEOUT_MS)
     const settle = (): void => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Cluster } from 'ioredis'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { PARTITIONED } from '../../../platform/redis/key-layout.ts'
 import { openRedis } from '../../../platform/redis/redis.ts'
 import { startCluster } from '../../fixtures/redis-cluster.ts'
@@ -13,6 +13,20 @@ const cluster = await startCluster(join(folder, 'cluster'))
 t.teardown(() => cluster.stop())
 const connection = { cluster: { addresses: cluster.addresses } }
 const [first, second] = cluster.nodes
+
+/** Opens a client that records the lines of its log. */
+async function openLogged(t: Test) {
+  const lines: Record<string, unknown>[] = []
+  const write = (line: object): void => void lines.push({ ...line })
+  const redis = (await openRedis({ ...connection, logger: { warn: write, info: write } })) as Cluster
+  t.teardown(() => redis.disconnect())
+  const writeAll = () =>
+    Promise.all(PARTITIONED.tags.map((tag) => redis.set(`${tag}:key`, '1'))).then(
+      () => true,
+      () => false,
+    )
+  return { redis, lines, writeAll }
+}
 
 async function everyNodeSays(state: string): Promise<boolean> {
   const texts = await Promise.all(cluster.nodes.map(({ redis }) => redis.call('CLUSTER', 'INFO')))
@@ -108,15 +122,7 @@ t.test('follows MOVED, ASK and TRYAGAIN while a slot moves', async (t) => {
 })
 
 t.test('after a failover, writes to all shards work again within 2 s, and no command hangs', async (t) => {
-  const lines: Record<string, unknown>[] = []
-  const write = (line: object): void => void lines.push({ ...line })
-  const redis = await openRedis({ ...connection, logger: { warn: write, info: write } })
-  t.teardown(() => redis.disconnect())
-  const writeAll = () =>
-    Promise.all(PARTITIONED.tags.map((tag) => redis.set(`${tag}:key`, '1'))).then(
-      () => true,
-      () => false,
-    )
+  const { lines, writeAll } = await openLogged(t)
   t.equal(await writeAll(), true)
   const [, , third] = cluster.nodes
   const replica = cluster.nodes[5]
@@ -125,9 +131,23 @@ t.test('after a failover, writes to all shards work again within 2 s, and no com
   await until('the replica is the primary', async () => (await replica?.redis.role())?.[0] === 'master')
   const promotedMs = performance.now()
   t.comment(`${((await written) - promotedMs).toFixed(0)} ms after the new primary`)
-  await until('the log reports both events', async () => lines.length === 2)
-  t.strictSame(lines, [
-    { event: 'redis_lost', redis: `127.0.0.1:${third?.port}` },
-    { event: 'redis_back', redis: `127.0.0.1:${replica?.port}` },
-  ])
+  await until('the log reports the end of the loss', async () => lines.at(-1)?.['event'] === 'redis_back')
+  t.strictSame(lines[0], { event: 'redis_lost', redis: `127.0.0.1:${third?.port}` })
+  t.strictSame(lines.at(-1), { event: 'redis_back', redis: `127.0.0.1:${replica?.port}` })
+})
+
+t.test('after the loss of two primaries, the log reports the end only when both are connected', async (t) => {
+  const { redis, lines, writeAll } = await openLogged(t)
+  const isBack = (): boolean => lines.at(-1)?.['event'] === 'redis_back'
+  const third = cluster.nodes[5] // the primary since the failover, without a replica
+  await Promise.all([second?.kill(), third?.kill()]) // the remaining primary cannot elect a replica
+  await until('the log reports both losses', async () => lines.length >= 2)
+  await second?.start()
+  const isConnected = (): boolean =>
+    redis.nodes('master').some(({ options, status }) => options.port === second?.port && status === 'ready')
+  await until('one lost primary is connected', async () => (await writeAll()) || isConnected())
+  t.equal(isBack(), false)
+  await third?.start()
+  await until('writes to all shards', writeAll)
+  await until('the log reports the end of the loss', async () => isBack())
 })
