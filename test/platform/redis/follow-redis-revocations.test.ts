@@ -184,7 +184,7 @@ t.test(
     await follow()
     await alive()
     way.reset()
-    await until('the entry is reported again', async () => told.length === 2)
+    await until('the entry is reported again', async () => told.length >= 2)
     t.ok(seen.gaps >= 2, `${seen.gaps} times`)
   },
 )

@@ -175,6 +175,7 @@ t.test(
   async (t) => {
     const { lines, logger } = aLog()
     const { server, redis } = await connected(t, { mayBeAway: true, logger })
+    t.intercept(performance, 'now', { value: () => 10_000, configurable: true })
     const admin = new Redis(server.url)
     t.teardown(() => admin.disconnect())
     let closes = 0
@@ -229,8 +230,8 @@ t.test(
     const delays: unknown[] = []
     redis.on('reconnecting', (delayMs: unknown) => delays.push(delayMs))
     await t.rejects(redis.ping())
-    await until('two attempts', async () => delays.length === 2)
-    t.strictSame(delays, [50, 1_100])
+    await until('two attempts', async () => delays.length >= 2)
+    t.strictSame(delays.slice(0, 2), [50, 1_100])
     server.thaw()
     await once(redis, 'ready')
     t.equal(await redis.ping(), 'PONG')
