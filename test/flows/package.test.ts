@@ -70,17 +70,17 @@ t.test('the npm package installs a working scopegate command in an empty folder'
   })
 
   await t.test('a service in TypeScript uses scopegate/fastify with its types', async (t) => {
-    cpSync(join(empty, 'node_modules', 'scopegate', 'examples', 'fastify-gateway'), empty, {
-      recursive: true,
-    })
-    execFileSync(process.execPath, ['create-token.js', 'courses:read'], { cwd: empty, env, stdio: 'pipe' })
-    writeFileSync(join(empty, 'package.json'), '{ "type": "module" }')
-    writeFileSync(join(empty, 'service.ts'), SERVICE)
-    const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
-    const options = ['--strict', '--target', 'es2024', '--module', 'nodenext', '--types', '']
-    execFileSync(process.execPath, [tsc, '--noEmit', ...options, 'service.ts'], { cwd: empty, stdio: 'pipe' })
-    const output = execFileSync(process.execPath, ['service.ts'], { cwd: empty, env, encoding: 'utf8' })
-    t.match(output, /^200 api\/status\n401 Bearer /)
+    const cwd = join(empty, 'service')
+    cpSync(join(empty, 'node_modules/scopegate/examples/fastify-gateway'), cwd, { recursive: true })
+    writeFileSync(join(cwd, 'package.json'), '{ "type": "module" }')
+    writeFileSync(join(cwd, 'service.ts'), SERVICE)
+    const types = { types: ['node'], typeRoots: [join(ROOT, 'node_modules/@types')] }
+    const compilerOptions = { noEmit: true, strict: true, skipLibCheck: true, module: 'nodenext', ...types }
+    writeFileSync(join(cwd, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['service.ts'] }))
+    const run = (...args: string[]) => execFileSync(process.execPath, args, { cwd, env, encoding: 'utf8' })
+    run('create-token.js', 'courses:read')
+    t.equal(run(join(ROOT, 'node_modules/typescript/bin/tsc')), '')
+    t.match(run('service.ts'), /^200 api\/status\n401 Bearer /)
   })
 
   await t.test('npx scopegate --help lists its commands', async (t) => {
