@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv, type SchemaObject } from 'ajv'
 import t, { type Test } from 'tap'
@@ -396,6 +396,43 @@ t.test('a changed start-up setting replaces only the pods of its service', async
   t.notSame(podsOf('--set', 'gateway.name=Other')[1], before[1], 'the name: the authorization server')
   const redis = (url: string) => podsOf('--set', `redis.url=${url}`)[1]
   t.notSame(redis('redis://a'), redis('redis://b'), 'the address of Redis: the authorization server')
+})
+
+/** Guides whose YAML blocks with only keys of `values.yaml` are values of the chart. */
+const GUIDES = [
+  'alerts',
+  'gitops',
+  'install',
+  'policy-sources',
+  'read-policies-from-git',
+  'several-clusters',
+  'sign-in-with-a-provider',
+  'store-grants-in-postgresql',
+  'tracing',
+]
+
+t.test('the chart renders the values of the guides', async (t) => {
+  const folder = t.testdir()
+  const known = Object.keys(parse(readFileSync(join(CHART, 'values.yaml'), 'utf8')) as object)
+  for (const guide of GUIDES) {
+    const page = readFileSync(join(ROOT, 'docs', `${guide}.md`), 'utf8').replaceAll('DIGEST', '0'.repeat(64))
+    const blocks = [...page.matchAll(/^( *)```yaml\n([\s\S]*?)^ *```$/gm)]
+      .map(([, indent = '', block = '']) => block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''))
+      .filter((block) => Object.keys(parse(block) as object).every((key) => known.includes(key)))
+    t.not(blocks.length, 0, `${guide}.md contains values`)
+    for (const block of blocks) {
+      const file = join(folder, 'values.yaml')
+      writeFileSync(file, block)
+      const { authorizationServer } = parse(block) as { authorizationServer?: { enabled?: boolean } }
+      // A block shows only the values of its subject. The chart also requires an https URL for certificates, and policies
+      // without the authorization server.
+      const { status, stderr } = helm(
+        ...['template', 'gw', CHART, '--set', 'gateway.baseUrl=https://api.example.org', '--values', file],
+        ...(authorizationServer?.enabled === false ? ['--set', 'policies.existingClaim=policies'] : []),
+      )
+      t.equal(status, 0, `${guide}.md: ${block}`, { stderr })
+    }
+  }
 })
 
 t.test('the chart builds the deployments that docs/faults.md and docs/storage.md describe', async (t) => {
