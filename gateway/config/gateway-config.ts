@@ -14,7 +14,7 @@ import type { UpstreamSettings } from '../upstreams/upstream.ts'
 
 /**
  * How an ingress asks for a decision. `auth-request`: the module of nginx, which accepts only 2xx, 401 and 403.
- * `forward-auth`: Traefik and Caddy, which return any other response to the client. `ext-authz-http` and
+ * `forward-auth`: HAProxy, Apache, Caddy and Traefik, which return any other response to the client. `ext-authz-http` and
  * `ext-authz-grpc`: the filter of Envoy.
  */
 export type DecisionProtocol = 'auth-request' | 'forward-auth' | 'ext-authz-http' | 'ext-authz-grpc'
@@ -53,7 +53,7 @@ export type GatewayConfig = {
   readonly trustedProxies: readonly string[]
   /** The only header from which the gateway reads the client address. Trusted proxies set this header. */
   readonly forwardedHeader: 'x-forwarded-for' | 'forwarded'
-  /** The header in which trusted proxies send the client certificate; If undefined, the gateway reads no header. */
+  /** The header in which trusted proxies send the client certificate; if undefined, the gateway reads no header. */
   readonly clientCertificateHeader: CertificateHeader | undefined
   /** Number of processes that serve requests. 1: this process only. */
   readonly workers: number
@@ -82,7 +82,7 @@ export type GatewayConfig = {
   /** Parts of the API that need separate tokens, and settings of the whole API. */
   readonly resources: readonly ResourceSettings[]
   /**
-   * Folder for cached keys of issuers and for valid versions of policy sources; If undefined, the gateway stores
+   * Folder for cached keys of issuers and for valid versions of policy sources; if undefined, the gateway stores
    * nothing.
    */
   readonly dataDir: string | undefined

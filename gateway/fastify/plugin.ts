@@ -132,7 +132,7 @@ function shapeReply(reply: FastifyReply, context: ShapedContext): void {
     reply.header(name, values.length === 1 ? values[0] : values)
 }
 
-/** Fastify reads these symbols. Without the first one, the hooks would apply only inside of the plugin. */
+/** Fastify reads these symbols. Without the first one, the hooks would apply only inside the plugin. */
 export default Object.assign(scopegate, {
   [Symbol.for('skip-override')]: true,
   [Symbol.for('fastify.display-name')]: 'scopegate',

@@ -10,7 +10,7 @@ import {
 } from '../tokens/binding/client-certificate.ts'
 
 export type CertificateReaderOptions = {
-  /** The header in which trusted proxies send the certificate; If undefined, the gateway reads no header. */
+  /** The header in which trusted proxies send the certificate; if undefined, the gateway reads no header. */
   readonly header: CertificateHeader | undefined
   readonly trustedProxies: TrustedProxies | undefined
   /**

@@ -16,7 +16,7 @@ export type UpstreamFailureReason =
 export type UpstreamFailure = {
   readonly reason: UpstreamFailureReason
   readonly rejection: Rejection
-  /** The cause in `retries` of a policy that allows a retry; If undefined, the gateway never retries the request. */
+  /** The cause in `retries` of a policy that allows a retry; if undefined, the gateway never retries the request. */
   readonly retryCause: RetryCause | undefined
 }
 

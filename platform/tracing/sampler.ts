@@ -9,7 +9,7 @@ export type Sampler = (traceId: string, isParentSampled: boolean | undefined) =>
 /** W3C Trace Context Level 2, section 3.2.2.3: the last digits of a trace ID are random. */
 const RANDOM_DIGITS = 8
 
-/** Creates the sampler that a value of `OTEL_TRACES_SAMPLER` names. Two processes decide equally about a trace ID. */
+/** Creates the sampler that a value of `OTEL_TRACES_SAMPLER` names. All processes make the same decision for a trace ID. */
 export function createSampler({
   sampler,
   sampleRatio,
