@@ -7,6 +7,8 @@ import type { Decision } from './decision.ts'
 export type AccessEntry = {
   readonly timeMs: number
   readonly requestId: string
+  /** Whether another proxy asked for a decision on the request, and forwards the request itself. */
+  readonly isDecision: boolean
   /** IDs of the server span. Undefined without tracing. */
   readonly trace: { readonly trace_id: string; readonly span_id: string } | undefined
   /** `undefined` if the request is malformed. */
@@ -65,6 +67,7 @@ export type AccessLog = {
   flush(): void
 }
 
+const DECISION_MODE = ',"mode":"decision"'
 /** Longest time that a line is buffered. Fewer and larger writes save time on a busy gateway. Milliseconds. */
 const FLUSH_AFTER_MS = 50
 /** Buffer size that triggers a write. Few writes are better, because each write passes through another thread. */
@@ -115,7 +118,7 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
     add(entry) {
       held += `{"level":"info","time":"${isoTime(entry.timeMs)}","service":${service},"event":"access","request_id":"${
         entry.requestId
-      }"${entry.trace === undefined ? '' : traceIds(entry.trace)}${field('http.request.method', entry.method)}${field('url.path', entry.path)}${
+      }"${entry.isDecision ? DECISION_MODE : ''}${entry.trace === undefined ? '' : traceIds(entry.trace)}${field('http.request.method', entry.method)}${field('url.path', entry.path)}${
         entry.routeFields
       },"http.response.status_code":${entry.status},"duration_ms":${milliseconds(entry.durationMs)}`
       if (entry.upstreamStatus !== 0)

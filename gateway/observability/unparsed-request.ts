@@ -15,6 +15,7 @@ export function unparsedEntry(unparsed: UnparsedRequest, timeMs: number): Access
   return {
     timeMs,
     requestId: unparsed.requestId,
+    isDecision: false,
     trace: undefined,
     method: undefined,
     path: undefined,

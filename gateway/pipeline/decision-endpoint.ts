@@ -17,6 +17,8 @@ const FAMILIES = {
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
 /** The gateway cannot apply this route without forwarding the request, so the route does not exist in this mode. */
 export const NOT_DECIDABLE: Rejection = Object.freeze({ rejected: 'route_unknown' })
+/** Targets of the documents, except `/`: some ingresses ask for each decision at `/`. */
+const DOCUMENT_TARGET = /^\/(?:\.well-known\/|openapi\.json(?:\?|$)|auth\.md(?:\?|$))/
 const NOT_PRINTABLE = /[^\x20-\x7e]/g
 
 /**
@@ -77,8 +79,30 @@ function readHeaderFamily(
 }
 
 /**
+ * Returns whether the ingress forwards a request for a document of the gateway. The path of a request for a decision is a
+ * constant of the ingress, which is never a path of a document. With `ext-authz-http`, it is the path of the client.
+ */
+function isDocumentRequest({ url = '' }: IncomingMessage, protocol: DecisionProtocol): boolean {
+  return protocol in FAMILIES && DOCUMENT_TARGET.test(url)
+}
+
+/** Rejects the headers of a request for a decision. Otherwise, a client could read the decision on any request. */
+function readDocumentRequest({
+  method = '',
+  url = '',
+  headersDistinct,
+}: IncomingMessage): OriginalRequest | Rejection {
+  const isMixed = Object.values(FAMILIES).some(
+    (family) => headersDistinct[family.method] !== undefined || headersDistinct[family.target] !== undefined,
+  )
+  return isMixed
+    ? malformed('A request for a document must not have headers of a request for a decision.')
+    : { method, target: url }
+}
+
+/**
  * Creates the first stage of the decision endpoint. The stage replaces `canonicalize`.
- * Reads `request`. Sets `method` and `canonical`.
+ * Reads `request`. Sets `method`, `canonical` and `isDecision`.
  * @returns the rejection `request_malformed` (400) or `target_too_long` (414).
  */
 export function createCanonicalizeOriginal(protocol: DecisionProtocol) {
@@ -87,7 +111,10 @@ export function createCanonicalizeOriginal(protocol: DecisionProtocol) {
     context.method = '' // the metrics must not count the method of the ingress
     if (services.trustedProxies?.has(normalizeIp(request.socket.remoteAddress)) !== true)
       return UNTRUSTED_PEER
-    const original = readOriginalRequest(request, protocol)
+    context.isDecision = !isDocumentRequest(request, protocol)
+    const original = context.isDecision
+      ? readOriginalRequest(request, protocol)
+      : readDocumentRequest(request)
     if ('rejected' in original) return original
     context.method = original.method
     const { rawHeaders, httpVersion } = request
@@ -101,18 +128,20 @@ export function createCanonicalizeOriginal(protocol: DecisionProtocol) {
 
 /**
  * Creates the stage that finds the route of the original request with `matchRoute`. A local reply, such as a document or
- * the response to OPTIONS, would mean "allowed" to the ingress. The stage therefore rejects these requests. It also
- * rejects routes that the gateway cannot apply without forwarding: routes of the authorization server, and routes with
+ * the response to OPTIONS, would mean "allowed" to the ingress. The stage therefore rejects these requests, except
+ * requests for documents that the ingress forwards. It also rejects routes that the gateway cannot apply without forwarding: routes of the authorization server, and routes with
  * header rules or WebSockets.
  * Reads and sets the same fields as `matchRoute`.
- * @returns the rejection `route_unknown` (404), `method_not_allowed` (405) or `policy_unavailable` (503).
+ * @returns a document, or the rejection `route_unknown` (404), `method_not_allowed` (405) or `policy_unavailable` (503).
  */
 export function decidableOnly(matchRoute: (context: CanonicalContext) => StageResult) {
-  return (context: CanonicalContext): Rejection | undefined => {
+  return (context: CanonicalContext): StageResult => {
     const result = matchRoute(context)
-    if (result !== undefined) return 'rejected' in result ? result : NOT_DECIDABLE
-    const { route } = context
-    const isDecidable = route?.kind === 'api' && route.requestHeaders === undefined && !route.websocket
+    const { route, isDecision } = context
+    if (result !== undefined)
+      return 'rejected' in result || (!isDecision && route?.kind === 'document') ? result : NOT_DECIDABLE
+    const isDecidable =
+      isDecision && route?.kind === 'api' && route.requestHeaders === undefined && !route.websocket
     return isDecidable ? undefined : NOT_DECIDABLE
   }
 }

@@ -35,6 +35,8 @@ export type RequestContext = {
   /** Changed only by the decision endpoint, to the method of the original request. */
   method: string
   readonly requestId: string
+  /** Whether another proxy asks for a decision on the request. Set to false for a document request to the decision endpoint. */
+  isDecision: boolean
   readonly timeMs: number
   readonly startedMs: number
   readonly clientAddress: string
@@ -174,6 +176,7 @@ export function createContext(
     response,
     method: request.method ?? '',
     requestId: (isProxied ? readRequestId(request) : undefined) ?? newRequestId(),
+    isDecision: services.decisionProtocol !== undefined,
     timeMs: services.nowMs(),
     startedMs: services.tickMs(),
     clientAddress: isProxied ? addressBehind(peer, request, services) : peer,

@@ -84,6 +84,7 @@ function accessEntry(context: RequestContext, status: number, nowMs: number): Ac
   return {
     timeMs: context.timeMs,
     requestId: context.requestId,
+    isDecision: context.isDecision,
     trace: traceFields(context.span),
     method: context.method,
     path: context.canonical?.path,

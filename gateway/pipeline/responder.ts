@@ -26,7 +26,8 @@ export function createResponder(
     // A failure of the upstream does not change an earlier decision to allow the request.
     context.decision ??= decisionOf(rejection)
     const reply = rejectionReply(context, rejection)
-    const sent = decisionProtocol === undefined ? reply : adaptDenial(reply, decisionProtocol)
+    const sent =
+      decisionProtocol === undefined || !context.isDecision ? reply : adaptDenial(reply, decisionProtocol)
     send(context, sent, isSuspicious(rejection))
   }
 

@@ -157,6 +157,7 @@ t.test('a response of the gateway itself, and a route that needs the proxy, are 
   const { ask } = await start(t, 'forward-auth')
   for (const [method, path] of [
     ['GET', '/.well-known/oauth-protected-resource'],
+    ['GET', '/openapi.json'],
     ['GET', '/'],
     ['OPTIONS', '/api/courses'],
     ['POST', '/api/oauth/token'],
@@ -215,3 +216,57 @@ routes:
     t.match(logged('/api/tried', 200), { 'auth.decision': 'allow', 'auth.would': 'deny' })
   },
 )
+
+t.test('the decision endpoint serves the documents that the ingress forwards', async (t) => {
+  const { decisions, gateway, log } = await startDecisionEndpoint(t, 'auth-request')
+  for (const path of [
+    '/.well-known/oauth-protected-resource',
+    '/.well-known/api-catalog',
+    '/openapi.json',
+    '/auth.md',
+  ]) {
+    const direct = await send(`${gateway.url}${path}`)
+    const served = await send(`${decisions}${path}`)
+    t.equal(served.status, 200, path)
+    t.equal(served.text, direct.text, path)
+    t.equal(served.headers.get('content-type'), direct.headers.get('content-type'), path)
+    const etag = String(served.headers.get('etag'))
+    t.equal((await send(`${decisions}${path}`, { headers: { 'if-none-match': etag } })).status, 304, path)
+  }
+  const unknown = await send(`${decisions}/.well-known/unknown`)
+  t.equal(unknown.status, 404)
+  t.equal(unknown.headers.get('x-scopegate-status'), null)
+  for (const [method, path] of [
+    ['GET', '/'],
+    ['GET', '/pub/x'],
+    ['OPTIONS', '/.well-known/oauth-protected-resource'],
+    ['OPTIONS', '/api/courses'],
+    ['POST', '/api/oauth/token'],
+    ['GET', '/openapi.json/x'],
+  ] as const) {
+    const denied = await send(`${decisions}${path}`, { method })
+    t.ok(denied.status >= 400, `${method} ${path} ${denied.status}`)
+    t.equal(denied.headers.get('x-scopegate-error'), '1', `${method} ${path}`)
+  }
+  for (const name of ['x-original-method', 'x-original-uri', 'x-forwarded-method', 'x-forwarded-uri']) {
+    const headers = { 'x-original-method': 'GET', 'x-original-uri': '/api/courses', [name]: 'GET' }
+    const mixed = await send(`${decisions}/.well-known/oauth-protected-resource`, { token: 'good', headers })
+    t.equal(mixed.status, 400, name)
+    t.equal(mixed.headers.get('x-auth-subject'), null, name)
+  }
+  const asked = { 'x-original-method': 'GET', 'x-original-uri': '/pub/asked' }
+  t.equal((await send(decisions, { headers: asked })).status, 200)
+  await send(`${gateway.url}/pub/proxied`)
+  const lineOf = (path: string) => log().find((line) => line['url.path'] === path)
+  await until('the access log has both requests', async () => lineOf('/pub/proxied') !== undefined)
+  t.equal(lineOf('/pub/asked')?.['mode'], 'decision')
+  t.equal(lineOf('/pub/proxied')?.['mode'], undefined)
+  t.equal(lineOf('/openapi.json')?.['mode'], undefined)
+})
+
+t.test('ext-authz-http and an untrusted peer get no documents', async (t) => {
+  const { decisions } = await startDecisionEndpoint(t, 'ext-authz-http')
+  t.equal((await send(`${decisions}/.well-known/oauth-protected-resource`)).status, 404)
+  const untrusted = await startDecisionEndpoint(t, 'forward-auth', { trustedProxies: ['192.0.2.1'] })
+  t.equal((await send(`${untrusted.decisions}/.well-known/oauth-protected-resource`)).status, 400)
+})

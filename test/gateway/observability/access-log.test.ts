@@ -67,6 +67,7 @@ t.test('add() writes durations in milliseconds, rounded to microseconds', async 
 const WHOLE: AccessEntry = {
   timeMs: 1_800_000_000_123,
   requestId: 'request-1',
+  isDecision: false,
   trace: undefined,
   method: 'GET',
   path: '/a"b',
