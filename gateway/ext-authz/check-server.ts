@@ -106,7 +106,7 @@ function createHttp2Server(
   const server =
     tls === undefined
       ? http2.createServer(settings)
-      : openTlsServer((options) => http2.createSecureServer({ ...settings, ...options }), 'h2', tls)
+      : openTlsServer((options) => http2.createSecureServer({ ...settings, ...options }), tls)
   server.on('session', onSession)
   return server as unknown as Server
 }

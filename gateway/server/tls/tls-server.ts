@@ -47,16 +47,12 @@ const CIPHERS = [
  * limit also counts connections during the handshake.
  */
 export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
-  return openTlsServer((settings) => createServer({ ...http, ...settings }), 'http/1.1', tls)
+  return openTlsServer((settings) => createServer({ ...http, ...settings, ALPNProtocols: ['http/1.1'] }), tls)
 }
 
-/**
- * Creates a server over TLS that keeps its certificate up to date.
- * @param protocol the only protocol that the server offers (ALPN, RFC 7301).
- */
+/** Creates a server over TLS that keeps its certificate up to date. */
 export function openTlsServer<S extends TlsServer>(
   create: (settings: TlsServerOptions) => S,
-  protocol: 'http/1.1' | 'h2',
   tls: TlsOptions,
 ): S {
   const context = (certificate: ServerCertificate): SecureContextOptions => ({
@@ -70,7 +66,6 @@ export function openTlsServer<S extends TlsServer>(
   })
   const server = create({
     ...context(tls.certificate.current),
-    ALPNProtocols: [protocol],
     handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
     sessionTimeout: SESSION_SECONDS,
     // The handshake succeeds without a valid client certificate. The gateway checks the certificate only for a token
