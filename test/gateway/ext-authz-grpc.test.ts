@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { startDecisionEndpoint } from '../fixtures/a-decision-endpoint.ts'
@@ -130,6 +131,31 @@ t.test(
     t.equal((await limited('198.51.100.8', '203.0.113.3, 192.0.2.2')).status, 429)
   },
 )
+
+t.test('a certificate-bound token is valid only with the certificate of the client of Envoy', async (t) => {
+  const endpoint = await startDecisionEndpoint(t, 'ext-authz-grpc', {
+    change: (config) => ({
+      ...config,
+      clientCertificateHeader: { name: 'x-forwarded-client-cert', format: 'xfcc' },
+    }),
+  })
+  const client = await openCheckClient(t, endpoint.decisions)
+  const hash = randomBytes(32)
+  endpoint.issuer.store('bound', {
+    scope: 'courses:read',
+    cnf: { 'x5t#S256': hash.toString('base64url') },
+  })
+  const decide = async (certificate: string | undefined) => {
+    const headers = {
+      authorization: 'Bearer bound',
+      ...(certificate && { 'x-forwarded-client-cert': certificate }),
+    }
+    return (await client.check({ method: 'GET', path: '/api/courses', host: 'api.test', headers })).status
+  }
+  t.equal(await decide(`Hash=${hash.toString('hex')}`), 200)
+  t.equal(await decide(`Hash=${randomBytes(32).toString('hex')}`), 401)
+  t.equal(await decide(undefined), 401)
+})
 
 t.test('missing, repeated and ambiguous data of the original request opens no route', async (t) => {
   const { client } = await start(t)
