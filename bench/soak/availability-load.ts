@@ -65,8 +65,13 @@ const REJECTED = 401
  */
 const CONNECTIONS = 7
 const DENIED = 3
-/** After this number of requests, the workers of a gateway have a new token in their cache. */
+/** After this number of requests, most workers of a gateway have a revocable token in their cache. */
 const FIRST_USES = 4
+/**
+ * After this number of requests, all workers of a gateway have a known token in their cache. The supervisor selects the
+ * worker of each connection. During an outage, a worker accepts only tokens in its cache.
+ */
+const KNOWN_USES = 16
 const REVOKED_KEPT = 40
 const REVOCABLE_KEPT = 6
 const FRESH_KEPT = 50
@@ -269,7 +274,7 @@ export async function startAvailabilityLoad(
 
   for (const [sequence, token] of first.entries()) follow(refreshRepeatedly(sequence, token))
   follow(supplyRevocable())
-  for (let turn = 0; turn < FIRST_USES * gateways.length * known.length; turn++)
+  for (let turn = 0; turn < KNOWN_USES * gateways.length * known.length; turn++)
     await use('known', known[Math.floor(turn / gateways.length) % known.length] ?? '', turn)
   while (reserve.length < options.reserve) await wait(RETRY_MS)
   isStarted = true
