@@ -109,7 +109,7 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
       if (node.status === 'wait' && !node.options.readOnly) node.connect().catch(() => undefined)
     })
   })
-  // Only after a read of the slots do the primaries of the client match the slots. At other times, a redirection to a
+  // The primaries of the client match the slots only after a read of the slots. At other times, a redirection to a
   // lost primary can add this primary, or a lost primary of other slots can be absent.
   cluster.on('refresh', () => {
     const primaries = cluster.nodes('master')

@@ -52,7 +52,7 @@ t.test('TLS: the port offers only HTTP/2', async (t) => {
   await t.rejects(once(socket, 'secureConnect'))
 })
 
-t.test('large metadata and large messages are limited', async (t) => {
+t.test('the gateway rejects metadata and messages above the limits', async (t) => {
   const { decisions } = await startDecisionEndpoint(t, 'ext-authz-grpc')
   const client = await openCheckClient(t, decisions, { maxSendHeaderBlockLength: 2 ** 20 })
   const tooLong = await client.check({ ...OPEN, path: `/pub/${'x'.repeat(8 * 1024)}` })
@@ -69,7 +69,7 @@ t.test('large metadata and large messages are limited', async (t) => {
   t.equal((await other.check(OPEN)).status, 200)
 })
 
-t.test('the gateway resets a call without an end, and serves other calls', async (t) => {
+t.test('the gateway resets a call that does not end, and serves other calls', async (t) => {
   const { decisions, issuer } = await startDecisionEndpoint(t, 'ext-authz-grpc')
   const client = await openCheckClient(t, decisions)
   const { pending, respond } = await startPendingCall(client, issuer)
