@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import t from 'tap'
 import scopegate from '../../../gateway/fastify/plugin.ts'
-import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
+import { RICHER_POLICY, startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { startFastifyService } from '../../fixtures/a-fastify-service.ts'
 import {
   type Case,
@@ -160,6 +160,31 @@ t.test('a revoked token is rejected, and a reload changes the policies', async (
   t.equal(await app.scopegate.reload(), 'unchanged')
   t.match(await app.scopegate.metrics(), /scopegate_http_requests_total\{[^}]*list-courses/)
 })
+
+t.test(
+  'a route that needs the proxy is unknown, and a handler gets canonical paths and edited headers',
+  async (t) => {
+    const { url, app, issuer } = await startFastifyService(t, {
+      policy: RICHER_POLICY,
+      routes: (app) =>
+        app.get('/*', async ({ headers, url }) => ({ url, debug: headers['x-debug'] ?? 'removed' })),
+    })
+    issuer.store('good', { scope: 'courses:read' })
+    for (const path of ['/api/moved', '/api/socket', '/api/oauth/token']) {
+      const method = path === '/api/oauth/token' ? 'POST' : 'GET'
+      const unknown = await send(`${url}${path}`, { token: 'good', method })
+      t.equal(unknown.status, 404, path)
+      t.equal(unknown.json['error'], 'not_found', path)
+      t.equal(unknown.headers.get('x-scopegate-error'), '1', path)
+    }
+    const edited = await send(`${url}/%61pi/edited?a=%61`, { headers: { 'x-debug': '1' } })
+    t.equal(edited.status, 200)
+    t.same(edited.json, { url: '/api/edited?a=%61', debug: 'removed' }, 'the canonical path')
+    const injected = await app.inject({ url: '/api/courses', headers: { authorization: 'Bearer unknown' } })
+    t.equal(injected.statusCode, 401)
+    t.match(injected.headers['www-authenticate'], /error="invalid_token"/)
+  },
+)
 
 t.test('the plugin rejects a WebSocket handshake if the service has WebSockets', async (t) => {
   let upgraded = 0
