@@ -129,8 +129,8 @@ export function createCanonicalizeOriginal(protocol: DecisionProtocol) {
 /**
  * Creates the stage that finds the route of the original request with `matchRoute`. A local reply, such as a document or
  * the response to OPTIONS, would mean "allowed" to the ingress. The stage therefore rejects these requests, except
- * requests for documents that the ingress forwards. It also rejects routes that the gateway cannot apply without forwarding: routes of the authorization server, and routes with
- * header rules or WebSockets.
+ * requests for documents that the ingress forwards. It also rejects routes that the gateway cannot apply without
+ * forwarding: routes of the authorization server, and routes with header rules or WebSockets.
  * Reads and sets the same fields as `matchRoute`.
  * @returns a document, or the rejection `route_unknown` (404), `method_not_allowed` (405) or `policy_unavailable` (503).
  */
