@@ -27,7 +27,12 @@ export type References = {
  */
 export function checkReferences(document: YamlDocument, references: References): readonly Diagnostic[] {
   const file = toRecord(document.value)
-  const diagnostics = checkUpstream(file['upstream'], document, references)
+  // P101 reports a misspelled key.
+  const isMisspelled = Object.keys(file).some((key) => suggest(key, ['upstream']) !== undefined)
+  const diagnostics =
+    file['upstream'] === undefined && isMisspelled
+      ? []
+      : checkUpstream(file['upstream'], document, references)
   const extended = toRecord(file['defaults'])['extends']
   diagnostics.push(...checkPreset(extended, ['defaults', 'extends'], document, references.presets))
   for (const [index, route] of list(file['routes']).entries()) {
