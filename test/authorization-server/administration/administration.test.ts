@@ -93,8 +93,8 @@ t.test('account disable ends the tokens, prevents sign-in, and account enable al
   const again = await signIn({ username: 'carol', password: PASSWORD })
   t.equal(await isActive(again.tokens.accessToken), true)
   t.match(audits(), [
-    { action: 'account_disabled', subject: /^[\w-]{22}$/ },
-    { action: 'account_enabled', subject: /^[\w-]{22}$/ },
+    { action: 'account_disabled', subject: /^[0-9a-f]{32}$/ },
+    { action: 'account_enabled', subject: /^[0-9a-f]{32}$/ },
   ])
 })
 
