@@ -93,6 +93,14 @@ export const KEY_ERRORS: readonly ValueError[] = [
 /** Values that cannot work. */
 export const VALUE_ERRORS: readonly ValueError[] = [
   {
+    set: [
+      ...[...SOURCE, `${AT}.configMap=x`],
+      ...['policies.sources[1].name=a', 'policies.sources[1].permissions.pathPrefixes={/b}'],
+      'policies.sources[1].configMap=y',
+    ],
+    says: 'policies.sources[1] (a) has the same name as policies.sources[0]. Set different names.',
+  },
+  {
     set: ['enabled=false'],
     says: 'enabled is false, but the chart is not disabled: only the condition of a parent chart disables it. Add `condition: scopegate.enabled` to the dependency of the parent chart, or remove enabled.',
   },
