@@ -1788,7 +1788,7 @@ export const SCENARIOS: readonly Scenario[] = [
         both((c, one) => c.config(one)['tracing']),
         [
           { endpoint: 'http://otel:4318', sampleRatio: 0.1, trustIncoming: 'never' },
-          { endpoint: 'http://otel:4318', sampleRatio: 0.1 },
+          { endpoint: 'http://otel:4318', sampleRatio: 0.1, trustIncoming: 'never' },
         ],
       ],
       [
@@ -1800,6 +1800,20 @@ export const SCENARIOS: readonly Scenario[] = [
             valueFrom: { secretKeyRef: { name: 'otlp', key: 'all' } },
           },
         ]),
+      ],
+    ],
+  },
+  {
+    name: 'traces of the gateway that the authorization server continues',
+    values: { tracing: { endpoint: 'http://otel:4318', sampleRatio: 0.1 } },
+    checks: [
+      [
+        'tracing.trustIncoming',
+        both((c, one) => c.config(one)['tracing']),
+        [
+          { endpoint: 'http://otel:4318', sampleRatio: 0.1, trustIncoming: 'trusted-proxies' },
+          { endpoint: 'http://otel:4318', sampleRatio: 0.1, trustIncoming: 'always' },
+        ],
       ],
     ],
   },
@@ -1992,8 +2006,14 @@ export const SCENARIOS: readonly Scenario[] = [
       httpRoute: { enabled: true, parentRefs: [PARENT] },
       ingress: { enabled: true },
       networkPolicy: { enabled: true },
+      tracing: { endpoint: 'http://otel:4318', sampleRatio: 0.1 },
     },
     checks: [
+      [
+        'tracing.trustIncoming',
+        (c) => c.config('authorization-server')['tracing'],
+        { endpoint: 'http://otel:4318', sampleRatio: 0.1, trustIncoming: 'never' },
+      ],
       [
         'gateway.enabled',
         (c) => c.objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).toSorted(),
