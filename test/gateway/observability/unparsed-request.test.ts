@@ -5,6 +5,7 @@ t.test('unparsedEntry() returns an entry that contains no value from the receive
   const unparsed = { requestId: 'request-1', status: 431, rejected: 'headers_too_large', peer: '192.0.2.1' }
   t.strictSame(unparsedEntry(unparsed, 1_800_000_000_000), {
     timeMs: 1_800_000_000_000,
+    isDecision: false,
     requestId: 'request-1',
     trace: undefined,
     method: undefined,
