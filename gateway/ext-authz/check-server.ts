@@ -206,8 +206,13 @@ function malformed(detail: string): Rejection {
   return { rejected: 'request_malformed', detail: `The check request is not valid: ${detail}.` }
 }
 
+/** After RST_STREAM, Node.js emits the event `end`, and respond() throws ERR_HTTP2_INVALID_STREAM. */
+function isEnded(stream: ServerHttp2Stream): boolean {
+  return stream.destroyed || stream.closed
+}
+
 function sendMessage(stream: ServerHttp2Stream, message: Buffer): void {
-  if (stream.destroyed) return
+  if (isEnded(stream)) return
   const prefix = Buffer.alloc(PREFIX_BYTES)
   prefix.writeUInt32BE(message.length, 1)
   stream.respond({ ':status': 200, 'content-type': GRPC_CONTENT }, { waitForTrailers: true })
@@ -216,6 +221,7 @@ function sendMessage(stream: ServerHttp2Stream, message: Buffer): void {
 }
 
 function sendStatus(stream: ServerHttp2Stream, status: number): void {
+  if (isEnded(stream)) return
   stream.respond(
     { ':status': 200, 'content-type': GRPC_CONTENT, 'grpc-status': String(status) },
     { endStream: true },

@@ -89,6 +89,22 @@ t.test('the gateway resets a call that does not end, and serves other calls', as
   t.equal((await pending).status, 401, 'a complete call can wait for its issuer')
 })
 
+t.test('a call that the client resets without an error ends without a response', async (t) => {
+  const { decisions } = await startDecisionEndpoint(t, 'ext-authz-grpc')
+  const client = await openCheckClient(t, decisions)
+  const session = connect(decisions)
+  t.teardown(() => session.destroy())
+  const good = client.encode(OPEN)
+  for (const bytes of [Buffer.alloc(0), good.subarray(0, -1), good, Buffer.from([1, 0, 0, 0, 0])]) {
+    const stream = session.request(CALL)
+    stream.write(bytes)
+    stream.close(constants.NGHTTP2_NO_ERROR)
+    await once(stream, 'close')
+    await new Promise((resolve) => session.ping(resolve))
+  }
+  t.equal((await client.check(OPEN)).status, 200)
+})
+
 t.test('the port limits its connections, and survives bytes that are not HTTP/2', async (t) => {
   const { decisions } = await startDecisionEndpoint(t, 'ext-authz-grpc', {
     change: (config) => ({ ...config, limits: { ...config.limits, connections: 2 } }),
