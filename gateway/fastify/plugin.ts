@@ -93,7 +93,9 @@ function headersFor({ upstreamHeaders, request }: ShapedContext): string[] {
   const headers = [...upstreamHeaders]
   for (const name of ['host', 'transfer-encoding', 'content-length'] as const) {
     const value = request.headers[name]
-    if (value !== undefined && !headers.includes(name)) headers.push(name, value)
+    // Names have even indexes, and values have odd indexes.
+    const isPresent = headers.some((other, index) => index % 2 === 0 && other === name)
+    if (value !== undefined && !isPresent) headers.push(name, value)
   }
   return headers
 }

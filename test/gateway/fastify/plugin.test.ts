@@ -52,6 +52,7 @@ t.test('a handler gets the decision, and clients get the response headers of the
   const { url, issuer } = await startFastifyService(t, {
     routes: (app) => {
       app.get('/api/courses', async (request) => request.scopegate)
+      app.get('/pub/host', async (request) => ({ host: request.headers.host }))
       app.get('/pub/cookies', async (request, reply) =>
         reply
           .header('set-cookie', ['a=1', 'b=2'])
@@ -71,6 +72,9 @@ t.test('a handler gets the decision, and clients get the response headers of the
     caller: { subject: 'user-1', clientId: 'client-1', claims: {} },
   })
   t.equal(allowed.headers.get('x-request-id'), allowed.json['requestId'])
+
+  const { json } = await send(`${url}/pub/host`, { headers: { 'x-name': 'host' } })
+  t.same(json, { host: new URL(url).host }, 'a value that is the name of a header replaces no header')
 
   const anonymous = await send(`${url}/pub/cookies`)
   t.same(anonymous.json, { caller: 'none' })
