@@ -31,6 +31,7 @@ core.register_action('decide', { 'http-req' }, function(txn)
     each_header(decision.headers, function(name, value)
       if name:sub(1, 7) == 'x-auth-' then txn.http:req_set_header(name, value) end
     end)
+    txn:set_var('txn.scopegate_allows', true)
     return
   end
   -- Every other status is a denial. Without a response of Scopegate, HAProxy returns 503.
