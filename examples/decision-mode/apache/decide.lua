@@ -15,7 +15,8 @@ local OMITTED = {
 -- A client cannot set these headers. Some upstreams read an underscore or a dot as a hyphen.
 local function is_reserved(name)
   return name:find('^x[-_.]auth[-_.]') or name:find('^x[-_.]original[-_.]') or name:find('^x[-_.]rewrite[-_.]')
-    or name == 'x-http-method-override' or name == 'x-forwarded-for' or name == 'authorization' or name == 'dpop'
+    or name == 'x-http-method' or name == 'x-http-method-override' or name == 'x-method-override'
+    or name == 'x-forwarded-for' or name == 'authorization' or name == 'dpop'
 end
 
 function decide(r)
