@@ -176,9 +176,12 @@ function checkInside(): void {
     if (canary === undefined) throw new Error('the chart rendered no canary')
     await untilTrue('a run is successful', async () => {
       const scrape = await fetch(`${canary.address('management')}/metrics`)
-      return (await scrape.text()).includes('scopegate_canary_runs_total{result="ok",stage="-"}')
+      return /^scopegate_canary_runs_total\{result="ok",stage="-"\} [1-9]/m.test(await scrape.text())
     })
-    t.match(canary.output(), '"event":"canary_revocation","gateway":"http://127.0.0.1:8080"')
+    // The log line arrives through another connection than the scrape.
+    await untilTrue('the log reports the revocation', async () =>
+      canary.output().includes('"event":"canary_revocation","gateway":"http://127.0.0.1:8080"'),
+    )
     await checkMetrics(t, { canary })
     await stopBoth(t, Object.fromEntries(pods))
   })
