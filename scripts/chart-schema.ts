@@ -7,8 +7,9 @@ import { findPackageRoot } from '../platform/process/package-root.ts'
  * without required keys. helm/templates/_keys.tpl checks both, because the messages of helm contain no remedy.
  */
 export function chartSchema(): string {
-  const strict: unknown = JSON.parse(readFileSync(join(findPackageRoot(), 'helm/strict.schema.json'), 'utf8'))
-  return `${JSON.stringify(relax(strict), null, 2)}\n`
+  const strict: object = JSON.parse(readFileSync(join(findPackageRoot(), 'helm/strict.schema.json'), 'utf8'))
+  const $comment = 'Generated from strict.schema.json with `npm run docs`. Change that file instead.'
+  return `${JSON.stringify(relax({ $comment, ...strict }), null, 2)}\n`
 }
 
 /** Keeps the entries of `oneOf`, because their keys select the entry. */
