@@ -5,7 +5,7 @@ import { pieces } from './start-body-upstream.ts'
 import type { SoakGateway } from './start-soak-gateway.ts'
 import { watchRss } from './watch-rss.ts'
 
-const LIMIT_MIB = 300
+const LIMIT_MIB = 400
 
 /** Sends a large request body. Then receives a large response body. */
 export async function measureBigBodies(gateway: SoakGateway, bytes: number): Promise<readonly Measurement[]> {
