@@ -5,6 +5,7 @@ import { headerKind } from '../../policy-engine/match/header-kind.ts'
 import type { DecisionProtocol } from '../config/gateway-config.ts'
 import { normalizeIp } from '../server/client-address.ts'
 import type { ApiRoute } from '../snapshot/route.ts'
+import { corsOf } from './cors-headers.ts'
 import type { CanonicalContext, MatchedContext, RequestContext, StageResult } from './request-context.ts'
 import type { LocalReply } from './send-reply.ts'
 
@@ -79,15 +80,16 @@ function readHeaderFamily(
 }
 
 /**
- * Returns whether the ingress forwards a request for a document of the gateway. The path of a request for a decision is a
- * constant of the ingress, which is never a path of a document. With `ext-authz-http`, it is the path of the client.
+ * Returns whether the ingress forwards a request to which the gateway itself responds: OPTIONS, or a request for a
+ * document. The path of a request for a decision is a constant of the ingress, which is never a path of a document. With
+ * `ext-authz-http`, method and path are those of the client.
  */
-function isDocumentRequest({ url = '' }: IncomingMessage, protocol: DecisionProtocol): boolean {
-  return protocol in FAMILIES && DOCUMENT_TARGET.test(url)
+function isForwardedRequest({ method, url = '' }: IncomingMessage, protocol: DecisionProtocol): boolean {
+  return protocol in FAMILIES && (method === 'OPTIONS' || DOCUMENT_TARGET.test(url))
 }
 
 /** Rejects the headers of a request for a decision. Otherwise, a client could read the decision on any request. */
-function readDocumentRequest({
+function readForwardedRequest({
   method = '',
   url = '',
   headersDistinct,
@@ -96,7 +98,7 @@ function readDocumentRequest({
     (family) => headersDistinct[family.method] !== undefined || headersDistinct[family.target] !== undefined,
   )
   return isMixed
-    ? malformed('A request for a document must not have headers of a request for a decision.')
+    ? malformed('This request must not have headers of a request for a decision.')
     : { method, target: url }
 }
 
@@ -111,10 +113,10 @@ export function createCanonicalizeOriginal(protocol: DecisionProtocol) {
     context.method = '' // the metrics must not count the method of the ingress
     if (services.trustedProxies?.has(normalizeIp(request.socket.remoteAddress)) !== true)
       return UNTRUSTED_PEER
-    context.isDecision = !isDocumentRequest(request, protocol)
+    context.isDecision = !isForwardedRequest(request, protocol)
     const original = context.isDecision
       ? readOriginalRequest(request, protocol)
-      : readDocumentRequest(request)
+      : readForwardedRequest(request)
     if ('rejected' in original) return original
     context.method = original.method
     const { rawHeaders, httpVersion } = request
@@ -129,17 +131,21 @@ export function createCanonicalizeOriginal(protocol: DecisionProtocol) {
 /**
  * Creates the stage that finds the route of the original request with `matchRoute`. A local reply, such as a document or
  * the response to OPTIONS, would mean "allowed" to the ingress. The stage therefore rejects these requests, except
- * requests for documents that the ingress forwards. It also rejects routes that the gateway cannot apply without
- * forwarding: routes of the authorization server, and routes with header rules or WebSockets.
+ * requests that the ingress forwards. Envoy returns each status except 200 to its client, so a decision of Envoy can be the
+ * response to OPTIONS. The stage also rejects routes that the gateway cannot apply without forwarding: routes of the
+ * authorization server, and routes with header rules or WebSockets.
  * Reads and sets the same fields as `matchRoute`.
- * @returns a document, or the rejection `route_unknown` (404), `method_not_allowed` (405) or `policy_unavailable` (503).
+ * @returns a document, the response to OPTIONS, or the rejection `route_unknown` (404), `method_not_allowed` (405) or
+ * `policy_unavailable` (503).
  */
 export function decidableOnly(matchRoute: (context: CanonicalContext) => StageResult) {
   return (context: CanonicalContext): StageResult => {
     const result = matchRoute(context)
     const { route, isDecision } = context
-    if (result !== undefined)
-      return 'rejected' in result || (!isDecision && route?.kind === 'document') ? result : NOT_DECIDABLE
+    if (result !== undefined) {
+      const isReturned = !isDecision || (context.method === 'OPTIONS' && asksLikeEnvoy(context))
+      return 'rejected' in result || isReturned ? result : NOT_DECIDABLE
+    }
     const isDecidable =
       isDecision && route?.kind === 'api' && route.requestHeaders === undefined && !route.websocket
     return isDecidable ? undefined : NOT_DECIDABLE
@@ -163,10 +169,13 @@ export function replyAllowed(context: MatchedContext): LocalReply | Rejection {
     if (route.claimHeaders !== undefined) headers.push(...route.claimHeaders(caller))
     if (route.assert !== undefined) headers.push('x-auth-assertion', route.assert(caller, services.nowMs()))
   }
-  if (services.decisionProtocol?.startsWith('ext-authz') === true)
-    pushHeadersToRemove(headers, context, route)
-  headers.push(...context.policyHeaders, ...context.rateHeaders, ...context.nonceHeaders)
+  if (asksLikeEnvoy(context)) pushHeadersToRemove(headers, context, route)
+  headers.push(...corsOf(context), ...context.policyHeaders, ...context.rateHeaders, ...context.nonceHeaders)
   return { status: 200, headers, body: undefined }
+}
+
+function asksLikeEnvoy({ services }: RequestContext): boolean {
+  return services.decisionProtocol?.startsWith('ext-authz') === true
 }
 
 /**

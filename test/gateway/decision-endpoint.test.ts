@@ -239,8 +239,8 @@ t.test('the decision endpoint serves the documents that the ingress forwards', a
   for (const [method, path] of [
     ['GET', '/'],
     ['GET', '/pub/x'],
-    ['OPTIONS', '/.well-known/oauth-protected-resource'],
-    ['OPTIONS', '/api/courses'],
+    ['OPTIONS', '/api/oauth/token'],
+    ['OPTIONS', '/nothing'],
     ['POST', '/api/oauth/token'],
     ['GET', '/openapi.json/x'],
   ] as const) {
@@ -269,4 +269,75 @@ t.test('ext-authz-http and an untrusted peer get no documents', async (t) => {
   t.equal((await send(`${decisions}/.well-known/oauth-protected-resource`)).status, 404)
   const untrusted = await startDecisionEndpoint(t, 'forward-auth', { trustedProxies: ['192.0.2.1'] })
   t.equal((await send(`${untrusted.decisions}/.well-known/oauth-protected-resource`)).status, 400)
+})
+
+const PREFLIGHTS = [
+  ['/api/courses', 'https://app.example', 'POST'],
+  ['/api/listed', 'https://app.example', 'GET'],
+  ['/api/listed', 'https://app.example', 'POST'],
+  ['/api/listed', 'https://other.example', 'GET'],
+  ['/api/moved', 'https://app.example', 'GET'],
+  ['/auth.md', 'https://app.example', 'GET'],
+  ['/api/courses', undefined, undefined],
+  ['/nothing', 'https://app.example', 'GET'],
+] as const
+
+/** The headers of a response that depend on the request, and not on the connection or the time. */
+function stableHeaders(headers: Headers): Record<string, string> {
+  const changing = ['date', 'connection', 'keep-alive', 'x-request-id', 'content-length']
+  return Object.fromEntries([...headers].filter(([name]) => !changing.includes(name)))
+}
+
+for (const protocol of ['auth-request', 'forward-auth', 'ext-authz-http'] as const)
+  t.test(
+    `${protocol}: OPTIONS requests that the ingress forwards get the response of the proxy`,
+    async (t) => {
+      const { decisions, gateway, upstream } = await startDecisionEndpoint(t, protocol)
+      for (const [path, origin, method] of PREFLIGHTS) {
+        const headers =
+          origin === undefined
+            ? {}
+            : {
+                origin,
+                'access-control-request-method': method,
+                'access-control-request-headers': 'authorization',
+              }
+        const asked = { method: 'OPTIONS', headers }
+        const direct = await send(`${gateway.url}${path}`, asked)
+        const reply = await send(`${decisions}${path}`, asked)
+        t.equal(reply.status, direct.status, path)
+        t.same(stableHeaders(reply.headers), stableHeaders(direct.headers), path)
+      }
+      t.equal(upstream.requests.length, 0)
+    },
+  )
+
+t.test('an OPTIONS request with headers of a request for a decision gets 400', async (t) => {
+  const { decisions } = await startDecisionEndpoint(t, 'forward-auth')
+  for (const name of ['x-original-method', 'x-original-uri', 'x-forwarded-method', 'x-forwarded-uri']) {
+    const headers = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/api/courses', [name]: 'GET' }
+    const mixed = await send(`${decisions}/api/courses`, { method: 'OPTIONS', token: 'good', headers })
+    t.equal(mixed.status, 400, name)
+    t.equal(mixed.headers.get('x-auth-subject'), null, name)
+  }
+})
+
+t.test('an allowed decision has the CORS headers of the response', async (t) => {
+  const { decisions, gateway } = await startDecisionEndpoint(t, 'forward-auth')
+  for (const [path, origin, token] of [
+    ['/api/courses', undefined, 'good'],
+    ['/api/listed', 'https://app.example', 'good'],
+    ['/api/listed', 'https://other.example', 'good'],
+    ['/api/listed', 'https://app.example', undefined],
+  ] as const) {
+    const page = origin === undefined ? {} : { origin }
+    const direct = await send(`${gateway.url}${path}`, { token, headers: page })
+    const decided = await send(decisions, {
+      token,
+      headers: { 'x-forwarded-method': 'GET', 'x-forwarded-uri': path, ...page },
+    })
+    t.equal(decided.status, token === undefined ? 401 : 200)
+    for (const name of ['access-control-allow-origin', 'access-control-expose-headers', 'vary'])
+      t.equal(decided.headers.get(name), direct.headers.get(name), `${path} ${origin} ${name}`)
+  }
 })

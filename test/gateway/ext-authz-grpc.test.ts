@@ -60,6 +60,21 @@ t.test('a denied call has the response of the proxy', async (t) => {
   }
 })
 
+t.test('a preflight gets the response of the proxy, and an allowed call has its CORS headers', async (t) => {
+  const { ask, gateway, upstream } = await start(t)
+  const headers = { origin: 'https://app.example', 'access-control-request-method': 'GET' }
+  const direct = await send(`${gateway.url}/api/courses`, { method: 'OPTIONS', headers })
+  const decided = await ask('OPTIONS', '/api/courses', { headers })
+  t.equal(decided.status, 204)
+  for (const name of ['access-control-allow-origin', 'access-control-allow-methods', 'allow', 'vary'])
+    t.equal(decided.headers.get(name), direct.headers.get(name), name)
+  t.equal(decided.headers.get('access-control-allow-origin'), '*')
+  const allowed = await ask('GET', '/api/courses', { headers: { origin: 'https://app.example' } }, 'good')
+  t.equal(allowed.headers.get('access-control-allow-origin'), '*')
+  t.match(allowed.headers.get('access-control-expose-headers'), /WWW-Authenticate/)
+  t.equal(upstream.requests.length, 0)
+})
+
 t.test('Envoy removes the headers that only the gateway may set, in any spelling', async (t) => {
   const { ask } = await start(t)
   const forged = {
