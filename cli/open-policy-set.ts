@@ -6,7 +6,7 @@ import { readGatewayFile, UPSTREAMS_SECTION } from '../gateway/config/read-gatew
 import { readSourceAdditions } from '../gateway/config/source-additions.ts'
 import { toLimits } from '../gateway/config/to-gateway-config.ts'
 import { toResources } from '../gateway/config/to-resources.ts'
-import { addressesOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
+import { addressesOf, credentialHeadersOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
 import { validateConfig } from '../gateway/config/validate.ts'
 import { toPolicySources } from '../gateway/config/validate-policy-sources.ts'
 import { findUnissuedResources } from '../gateway/config/validate-resources.ts'
@@ -21,6 +21,7 @@ import { displayPath } from '../platform/diagnostics/display-path.ts'
 import { formatDiagnostics } from '../platform/diagnostics/format-diagnostics.ts'
 import { runSync } from '../platform/diagnostics/run-sliced.ts'
 import { findEmptyResources, findUnknownBaselineScopes } from '../policy-engine/checks/check-resources.ts'
+import type { CredentialHeaders } from '../policy-engine/checks/proxy-keys.ts'
 import { type CompiledPolicies, compilePolicies } from '../policy-engine/decide/compile-policies.ts'
 import { readPresets } from '../policy-engine/format/presets.ts'
 import { authorizationServerFinder } from '../policy-engine/load/authorization-servers.ts'
@@ -52,6 +53,7 @@ export type PolicySet = {
   readonly gateway: GatewayFile
   readonly catalogue: ScopeCatalogue
   readonly resources: Resources
+  readonly credentialHeaders: CredentialHeaders
   /** The limits of gateway.yaml with overrides and defaults. */
   readonly limits: GatewayConfig['limits']
   readonly policies: LoadedPolicies
@@ -149,6 +151,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
       gateway: gateway.value,
       catalogue: all,
       resources,
+      credentialHeaders: credentialHeadersOf(upstreams?.value ?? {}),
       limits: toLimits(gateway.value.limits),
       policies,
       compiled,

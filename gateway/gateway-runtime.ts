@@ -38,6 +38,7 @@ import { openProofs } from './tokens/binding/verify-dpop-proof.ts'
 import { openTokens, staleIfErrorOf } from './tokens/open-tokens.ts'
 import { openEventReceiver } from './tokens/revocation/event-receiver.ts'
 import { createRevoke, isPushed, revocationListener } from './tokens/revocation/open-revocations.ts'
+import { openSecretCredential } from './upstreams/credentials/secret-credential.ts'
 import { canReadAfterWriteError } from './upstreams/read-after-write-error.ts'
 import { createUpstream } from './upstreams/upstream.ts'
 import { createUpstreamRegistry } from './upstreams/upstream-registry.ts'
@@ -105,8 +106,10 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       { event: 'early_responses_unavailable' },
       'the self-test of the sockets to upstreams failed: a response that arrives before the end of its request may be lost',
     )
+  const secretFiles = openSecretFiles({ registry: metrics.registry, logger })
   const upstreams = createUpstreamRegistry(config.upstreams, (settings) =>
     createUpstream(settings, {
+      credential: settings.credentials && openSecretCredential(settings.credentials, secretFiles),
       meter: metrics.upstream(settings.name),
       resolve,
       readsEarlyResponses,
@@ -127,7 +130,6 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
           logger,
           tickMs: () => performance.now(),
         })
-  const secretFiles = openSecretFiles({ registry: metrics.registry, logger })
   const { issuers, channels, cache, validator, checks } = await openTokens(config, {
     metrics,
     secretFiles,

@@ -13,6 +13,8 @@ export type ExplainedSimulation = Simulation & {
   readonly nearest: PolicyRoute | undefined
   /** Set for a preflight, and for a route with `cors`. */
   readonly cors: ExplainedCors | undefined
+  /** The header with the credential of the gateway that the upstream gets. */
+  readonly credentialHeader: string | undefined
 }
 
 /** Explains a simulation. `explanation` is undefined when the request is malformed. */
@@ -34,7 +36,9 @@ export function explainSimulation(
         )
       : undefined
   const cors = request && explainCors(request, simulation.decision)
-  return { ...simulation, simulated, explanation, nearest, cors }
+  const upstream = simulation.decision.route?.policy.upstream
+  const credentialHeader = policies.credentialHeaders?.get(upstream ?? '')
+  return { ...simulation, simulated, explanation, nearest, cors, credentialHeader }
 }
 
 type ExplainedCors = {

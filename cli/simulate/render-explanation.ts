@@ -91,14 +91,19 @@ function accessRows(
         ]),
     ...(upstream === undefined || explanation === undefined
       ? []
-      : [['upstream', '', describeUpstream(policy, upstream)] as Row]),
+      : [['upstream', '', describeUpstream(policy, upstream, explained.credentialHeader)] as Row]),
   ]
 }
 
-function describeUpstream({ upstream }: PolicyRoute, path: string): string {
-  return upstream === undefined
-    ? 'none: only the decision endpoint serves this route'
-    : `${upstream}  ${path}`
+function describeUpstream(
+  { upstream }: PolicyRoute,
+  path: string,
+  credentialHeader: string | undefined,
+): string {
+  if (upstream === undefined) return 'none: only the decision endpoint serves this route'
+  return credentialHeader === undefined
+    ? `${upstream}  ${path}`
+    : `${upstream}  ${path}  with ${credentialHeader} of the gateway`
 }
 
 function corsRows({ cors }: ExplainedSimulation): readonly Row[] {

@@ -1,6 +1,7 @@
 import { type ErrorResponse, toErrorResponse } from '../../gateway/pipeline/error-response.ts'
 import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
 import { http } from '../../platform/net/http.ts'
+import type { CredentialHeaders } from '../../policy-engine/checks/proxy-keys.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { CompiledPolicies } from '../../policy-engine/decide/compile-policies.ts'
 import {
@@ -57,6 +58,8 @@ export type SimulationPolicies = {
   readonly limits: DecisionLimits
   /** Returns the rules for JWTs of an issuer. Undefined when the configuration is unknown. */
   readonly jwtRulesOf?: (issuer: unknown) => JwtRules | undefined
+  /** The headers with credentials of the gateway, by upstream. Undefined when the configuration is unknown. */
+  readonly credentialHeaders?: CredentialHeaders
 }
 
 /**

@@ -7,6 +7,7 @@ import { NO_PRESETS, readPresets } from '../../policy-engine/format/presets.ts'
 import { readCertificate } from '../server/tls/certificate-source.ts'
 import { readAuthorities } from '../server/tls/read-authorities.ts'
 import { readAssertionKeys } from '../upstream-identity/assertion-key.ts'
+import type { SecretCredentialConfig } from '../upstreams/credentials/secret-credential.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import {
   type GatewayFileOptions,
@@ -14,7 +15,7 @@ import {
   readGatewayFile,
   UPSTREAMS_SECTION,
 } from './read-gateway-file.ts'
-import { readClientSecrets, readNonceSecrets } from './read-secrets.ts'
+import { readClientSecrets, readNonceSecrets, readUpstreamCredentials } from './read-secrets.ts'
 import { toGatewayConfig } from './to-gateway-config.ts'
 import { UpstreamsFile } from './upstreams-file.ts'
 import { validateConfig } from './validate.ts'
@@ -25,7 +26,7 @@ import { validateConfig } from './validate.ts'
  * @returns the configuration, and warnings that do not prevent the start.
  * @throws {ConfigError} listing all errors in the readable files:
  * - C1xx: schema errors
- * - C302 to C311: errors across settings and files
+ * - C302 to C315: errors across settings and files
  * - C320 to C323: TLS
  * - C329 to C339: issuers
  * - C340 to C345: resources
@@ -60,8 +61,12 @@ export function readGatewayConfig(options: GatewayFileOptions): {
   }
   addCa(value.tls?.clientCertificates?.caFile, 'tls.clientCertificates.caFile')
   for (const [index, { caFile }] of value.issuers.entries()) addCa(caFile, `issuers[${index}].caFile`)
-  for (const [name, { caFile }] of Object.entries(upstreams?.value ?? {}))
-    addCa(caFile, `${name}.caFile in config/upstreams.yaml`)
+  const credentials = new Map<string, SecretCredentialConfig>()
+  for (const [name, entry] of Object.entries(upstreams?.value ?? {})) {
+    addCa(entry.caFile, `${name}.caFile in config/upstreams.yaml`)
+    const read = attempt(() => entry.credentials && readUpstreamCredentials(name, entry.credentials))
+    if (read !== undefined) credentials.set(name, read)
+  }
   problems.push(
     ...validateConfig({ ...gateway, file }, upstreams && { value: upstreams.value, file: value.upstreams }),
   )
@@ -82,6 +87,7 @@ export function readGatewayConfig(options: GatewayFileOptions): {
       upstreams: upstreams.value,
       authorities,
       clientSecrets,
+      credentials,
       nonceSecrets,
     }),
     warnings: [...gateway.warnings, ...upstreams.warnings],

@@ -3,8 +3,13 @@ import { ConfigError } from '../../platform/diagnostics/boot-error.ts'
 import { diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
+import {
+  readUpstreamSecret,
+  type SecretCredentialConfig,
+} from '../upstreams/credentials/secret-credential.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import type { IssuerEntry } from './issuer-schema.ts'
+import type { CredentialsEntry } from './upstreams-file.ts'
 
 /**
  * Reads the client secrets for all issuers with introspection.
@@ -91,4 +96,23 @@ function fail(shownAs: string, why: string): ConfigError {
       hint: 'set dpop.nonceSecretFile to a file with the same secret for every replica, for example from openssl rand -base64 32',
     }),
   ])
+}
+
+/**
+ * Reads the secret of an upstream.
+ * @returns undefined for credentials that the schema permits and `validateConfig` rejects.
+ * @throws {ConfigError} C315 if the file is not usable.
+ */
+export function readUpstreamCredentials(
+  upstream: string,
+  { header, basic }: CredentialsEntry,
+): SecretCredentialConfig | undefined {
+  const setting = `upstreams.${upstream}.credentials`
+  if (header !== undefined) {
+    const from = { file: header.valueFile, setting: `${setting}.header.valueFile` }
+    return { kind: 'header', name: header.name, ...from, secret: readUpstreamSecret(from, 'header') }
+  }
+  if (basic === undefined) return undefined
+  const from = { file: basic.passwordFile, setting: `${setting}.basic.passwordFile` }
+  return { kind: 'basic', username: basic.username, ...from, secret: readUpstreamSecret(from, 'basic') }
 }

@@ -71,7 +71,7 @@ export function readSourceAdditions(
   const isUsable = !hasErrors(found)
   const settings = isUsable
     ? Object.entries(upstreams ?? NO_UPSTREAMS).map(([name, entry]) => ({
-        ...toUpstreamSettings(name, entry, undefined),
+        ...toUpstreamSettings(name, entry, { ca: undefined, credentials: undefined }),
         policySource: source.name,
       }))
     : []
@@ -114,13 +114,14 @@ function readUpstreams(source: PolicySource, text: TextSource, found: Diagnostic
         `the operator defines an upstream ${JSON.stringify(name)}, which source ${source.name} may use`,
         'choose another name',
       )
-    if (entry.caFile !== undefined)
-      report(
-        'P408',
-        [name, 'caFile'],
-        'an upstream of a policy source cannot name files of the gateway',
-        'remove caFile, or ask the operator to define the upstream',
-      )
+    for (const key of ['caFile', 'credentials'] as const)
+      if (entry[key] !== undefined)
+        report(
+          'P408',
+          [name, key],
+          'an upstream of a policy source cannot name files of the gateway',
+          `remove ${key}, or ask the operator to define the upstream`,
+        )
     if (entry.openapi !== undefined)
       report(
         'P408',

@@ -3,6 +3,7 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { toLogConfig } from '../../platform/logging/log-schema.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
 import type { IssuerConfig, JwtConfig } from '../tokens/issuer-config.ts'
+import type { SecretCredentialConfig } from '../upstreams/credentials/secret-credential.ts'
 import type { UpstreamSettings } from '../upstreams/upstream.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayConfig } from './gateway-config.ts'
@@ -23,6 +24,8 @@ export function toGatewayConfig(
     /** Content of each `caFile`, by path. */
     readonly authorities: ReadonlyMap<string, string>
     readonly clientSecrets: ReadonlyMap<string, string>
+    /** The credentials of the gateway at upstreams, by upstream. */
+    readonly credentials: ReadonlyMap<string, SecretCredentialConfig>
     readonly nonceSecrets: readonly string[] | undefined
   },
 ): GatewayConfig {
@@ -49,7 +52,10 @@ export function toGatewayConfig(
     presets: read.presets,
     presetsFile: file.presets,
     upstreams: Object.entries(read.upstreams).map(([name, upstream]) =>
-      toUpstreamSettings(name, upstream, read.authorities.get(upstream.caFile ?? '')),
+      toUpstreamSettings(name, upstream, {
+        ca: read.authorities.get(upstream.caFile ?? ''),
+        credentials: read.credentials.get(name),
+      }),
     ),
     issuers: file.issuers.map((entry) =>
       toIssuerConfig(entry, {
@@ -162,12 +168,12 @@ function toJwtConfig(jwt: NonNullable<IssuerEntry['jwt']>): JwtConfig {
 
 /**
  * Converts an entry of config/upstreams.yaml or of the upstreams of a policy source: fills in defaults and converts
- * durations to milliseconds. `ca` is the content of the file in `caFile`.
+ * durations to milliseconds. `read` contains the content of the files that the entry names.
  */
 export function toUpstreamSettings(
   name: string,
   upstream: UpstreamEntry,
-  ca: string | undefined,
+  read: Pick<UpstreamSettings, 'ca' | 'credentials'>,
 ): UpstreamSettings {
   return {
     name,
@@ -180,7 +186,7 @@ export function toUpstreamSettings(
       longestPauseMs: milliseconds(upstream.ejection?.for ?? DEFAULTS.ejection.for),
     },
     openapiPath: upstream.openapi,
-    ca,
+    ...read,
     policySource: undefined,
   }
 }

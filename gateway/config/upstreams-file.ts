@@ -2,6 +2,38 @@ import type { Static } from 'typebox'
 import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { FilePath, HttpAddress, TimeoutText } from '../../platform/diagnostics/schema/value-schemas.ts'
 
+const HeaderCredential = Type.Object(
+  {
+    name: Type.String({
+      description: 'name of the header, such as X-Api-Key or Authorization',
+      maxLength: 100,
+      pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+      'x-is': 'a header name such as X-Api-Key',
+    }),
+    valueFile: FilePath('file with the complete value of the header, on one line'),
+  },
+  { description: 'a header with a fixed value, such as an API key' },
+)
+
+const BasicCredential = Type.Object(
+  {
+    username: Type.String({
+      description: 'user name',
+      minLength: 1,
+      maxLength: 256,
+      pattern: '^[^:\\x00-\\x1f\\x7f]+$',
+      'x-is': 'a user name without a colon',
+    }),
+    passwordFile: FilePath('file with the password, on one line'),
+  },
+  { description: 'Basic authentication (RFC 7617)' },
+)
+
+const Credentials = Type.Object(
+  { header: Type.Optional(HeaderCredential), basic: Type.Optional(BasicCredential) },
+  { description: 'credentials of the gateway at the upstream: exactly one of these keys' },
+)
+
 export const UpstreamEntry = Type.Object(
   {
     url: Type.Optional(
@@ -20,6 +52,7 @@ export const UpstreamEntry = Type.Object(
     caFile: Type.Optional(
       FilePath('PEM file with CA certificates, which replace the public CA certificates'),
     ),
+    credentials: Type.Optional(Credentials),
     timeout: Type.Optional(TimeoutText('time to first byte of a response, retries included')),
     connectTimeout: Type.Optional(TimeoutText('time to connect, TLS handshake included')),
     idleTimeout: Type.Optional(TimeoutText('longest time that a response may stall on either side')),
@@ -61,8 +94,19 @@ export const UpstreamsFile = Type.Record(
 
 export type UpstreamEntry = Static<typeof UpstreamEntry>
 
+export type CredentialsEntry = Static<typeof Credentials>
+
 export type UpstreamsFile = Readonly<Record<string, UpstreamEntry>>
 
 export function addressesOf(upstream: UpstreamEntry): readonly string[] {
   return upstream.urls ?? (upstream.url === undefined ? [] : [upstream.url])
+}
+
+/** Returns the names of the headers with credentials of the gateway, by upstream. */
+export function credentialHeadersOf(upstreams: UpstreamsFile): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(upstreams).flatMap(([name, { credentials }]) =>
+      credentials === undefined ? [] : [[name, credentials.header?.name ?? 'Authorization'] as const],
+    ),
+  )
 }

@@ -2,6 +2,7 @@ import type { LocationOf } from '../../platform/config/read-config.ts'
 import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { findConnectionFaults } from '../../platform/redis/check-connection.ts'
+import { headerKind } from '../../policy-engine/match/header-kind.ts'
 import { basePathOf } from '../upstreams/base-path-of.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayFile } from './gateway-file.ts'
@@ -27,7 +28,11 @@ export function validateConfig(
     problems.push(...findInvalidUpstreams(upstreams.value, displayPath(upstreams.file)))
   if (gateway === undefined) return problems
   const shownAs = displayPath(gateway.file)
-  if (upstreams !== undefined) problems.push(...findUnknownUpstream(gateway.value, upstreams.value, shownAs))
+  if (upstreams !== undefined)
+    problems.push(
+      ...findUnknownUpstream(gateway.value, upstreams.value, shownAs),
+      ...findServerCredentials(gateway.value, upstreams.value, displayPath(upstreams.file)),
+    )
   const locationOf = gateway.locationOf ?? (() => wholeFile(shownAs))
   for (const find of [findUnusableIssuers, findPlainBaseUrl, findUnusableRedis])
     problems.push(...find(gateway.value, locationOf))
@@ -46,9 +51,11 @@ export function validateConfig(
   return problems
 }
 
-/** Reports problems of upstreams: C307, C308 and C323. */
+/** Reports problems of upstreams: C307, C308, C312, C313 and C323. */
 export function findInvalidUpstreams(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
-  return [findInvalidUrls, findCaWithoutTls].flatMap((find) => find(upstreams, shownAs))
+  return [findInvalidUrls, findCaWithoutTls, findInvalidCredentials].flatMap((find) =>
+    find(upstreams, shownAs),
+  )
 }
 
 /** Reports C321 for an http `baseUrl` if the gateway itself terminates TLS: clients could not use that URL. */
@@ -122,6 +129,61 @@ function findCaWithoutTls(upstreams: UpstreamsFile, shownAs: string): readonly D
         hint: 'use https addresses, or remove caFile',
       }),
     )
+}
+
+/**
+ * Reports C312 unless credentials have exactly one kind. Reports C313 for a header that the gateway uses for another
+ * purpose, because the upstream would get a wrong identity or no valid request.
+ */
+function findInvalidCredentials(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+  return Object.entries(upstreams).flatMap(([name, { credentials }]) => {
+    if (credentials === undefined) return []
+    const setting = `${name}.credentials`
+    if (Object.keys(credentials).length !== 1)
+      return [
+        diagnostic('C312', `${setting}: set exactly one of header and basic`, wholeFile(shownAs), {
+          hint: 'use header for an API key, and basic for a user name with a password',
+        }),
+      ]
+    const header = credentials.header?.name
+    if (header === undefined || isCredentialHeader(header)) return []
+    return [
+      diagnostic(
+        'C313',
+        `${setting}.header.name: the gateway cannot send a credential in ${header}`,
+        wholeFile(shownAs),
+        { hint: 'use Authorization, or a header that has no meaning for HTTP or for the gateway' },
+      ),
+    ]
+  })
+}
+
+/** `headerKind` names the headers that HTTP or the gateway uses. */
+function isCredentialHeader(name: string): boolean {
+  const lower = name.toLowerCase()
+  const kind = headerKind(lower)
+  return kind === 'authorization' || (kind === undefined && !lower.startsWith('sec-') && lower !== 'date')
+}
+
+/** Reports C314 for credentials at the authorization server, which authenticates the clients by their own headers. */
+function findServerCredentials(
+  file: GatewayFile,
+  upstreams: UpstreamsFile,
+  shownAs: string,
+): readonly Diagnostic[] {
+  const name = file.authorizationServer?.upstream
+  if (name === undefined || !Object.hasOwn(upstreams, name) || upstreams[name]?.credentials === undefined)
+    return []
+  return [
+    diagnostic(
+      'C314',
+      `${name}.credentials: the authorization server cannot have credentials`,
+      wholeFile(shownAs),
+      {
+        hint: 'remove credentials: the authorization server needs the Authorization header of its clients',
+      },
+    ),
+  ]
 }
 
 /**

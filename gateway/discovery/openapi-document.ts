@@ -148,7 +148,8 @@ async function fetchDocument(upstream: Upstream): Promise<Omit<FetchedDocument, 
   if (target === undefined) throw new Error('the upstream is not available')
   const client = new Client(target.origin, { connect: target.connectPlainly, allowH2: false })
   try {
-    return await fetchDocumentBy(client, `${target.origin}${upstream.basePath}${upstream.openapiPath ?? ''}`)
+    const url = `${target.origin}${upstream.basePath}${upstream.openapiPath ?? ''}`
+    return await fetchDocumentBy(client, url, upstream.credential?.header ?? [])
   } finally {
     await client.destroy()
   }
@@ -157,10 +158,11 @@ async function fetchDocument(upstream: Upstream): Promise<Omit<FetchedDocument, 
 async function fetchDocumentBy(
   dispatcher: Dispatcher,
   url: string,
+  credential: readonly string[],
 ): Promise<Omit<FetchedDocument, 'upstream'>> {
   const { statusCode, body } = await request(url, {
     dispatcher,
-    headers: { accept: 'application/json' },
+    headers: ['accept', 'application/json', ...credential],
     signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
   })
   const chunks: Buffer[] = []

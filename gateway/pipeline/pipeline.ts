@@ -15,6 +15,7 @@ import {
 } from './request-context.ts'
 import { createRequestTracker } from './request-tracker.ts'
 import { createResponder } from './responder.ts'
+import { addCredential } from './stages/add-credential.ts'
 import { canonicalize } from './stages/canonicalize.ts'
 import { decide } from './stages/decide.ts'
 import { enforceLimits } from './stages/enforce-limits.ts'
@@ -56,6 +57,7 @@ const STAGES = [
   enforceLimits,
   receiveEvent,
   shapeRequest,
+  addCredential,
   forward,
 ] as readonly Stage[]
 
@@ -76,8 +78,8 @@ function decisionStages(protocol: DecisionProtocol): readonly Stage[] {
 
 function stagesOf(protocol: DecisionProtocol | undefined, handOver: HandOver | undefined): readonly Stage[] {
   if (protocol !== undefined) return decisionStages(protocol)
-  // Another server of this process handles allowed requests.
-  return handOver === undefined ? STAGES : STAGES.with(-1, createHandOver(handOver) as Stage)
+  // Another server of this process handles allowed requests, so the upstreams get no credentials.
+  return handOver === undefined ? STAGES : [...STAGES.slice(0, -2), createHandOver(handOver) as Stage]
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { nominatedHeaders } from '../../policy-engine/match/clean-headers.ts'
-import { isOwnHeader } from '../../policy-engine/match/header-kind.ts'
+import { foldHeaderName, isOwnHeader } from '../../policy-engine/match/header-kind.ts'
+import type { Upstream } from '../upstreams/upstream.ts'
 import { corsOf } from './cors-headers.ts'
 import type { ForwardableContext } from './request-context.ts'
 
@@ -23,8 +24,8 @@ const SWITCHING_PROTOCOLS = 101
 /**
  * Builds the headers of the response to the client from the headers of the upstream. Repeated headers such as
  * `Set-Cookie` stay repeated. On a route of a policy, drops the upstream's CORS headers and applies the header changes
- * of the policy. On a route with a rate limit, drops the upstream's rate limit headers. Appends the gateway's own
- * headers last. A 101 response gets no CORS headers.
+ * of the policy. On a route with a rate limit, drops the upstream's rate limit headers. Drops headers that repeat the
+ * credential of the gateway at the upstream. Appends the gateway's own headers last. A 101 response gets no CORS headers.
  * Reads `request`, `canonical`, `route`, `requestId`, `rate`, `rateHeaders`, `policyHeaders` and `nonceHeaders`. Sets
  * nothing.
  * @returns name, value, name, value.
@@ -39,6 +40,8 @@ export function shapeResponse(
   const closes = !isUpgrade && context.services.responder.shouldClose(context)
   const ownsCors = route.kind === 'api'
   const ownsRateLimit = context.rate !== undefined
+  // In a server of another framework, a route can have no upstream.
+  const credential = (route.upstream as Upstream | undefined)?.credential
   const edit = route.kind === 'api' ? route.responseHeaders : undefined
   const shaped: string[] = []
   const nominated = nominatedHeaders(
@@ -52,9 +55,12 @@ export function shapeResponse(
     if (ownsRateLimit && RATE_LIMIT_FIELDS.has(name)) continue
     if (ownsCors && name.startsWith(CORS_PREFIX)) continue
     if (edit?.drops(name) === true) continue
+    if (credential !== undefined && foldHeaderName(name) === credential.foldedName) continue
     const value = headers[name]
-    if (typeof value === 'string') shaped.push(name, value)
-    else if (value !== undefined) for (const one of value) shaped.push(name, one)
+    if (typeof value === 'string') {
+      if (credential?.reveals(value) !== true) shaped.push(name, value)
+    } else if (value !== undefined)
+      for (const one of value) if (credential?.reveals(one) !== true) shaped.push(name, one)
   }
   if (edit !== undefined) for (const part of edit.appended) shaped.push(part)
   shaped.push('x-request-id', context.requestId)

@@ -3,6 +3,8 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import type { ResolveName } from '../../platform/net/resolve-name.ts'
 import type { UpstreamMeter } from '../observability/upstream-meter.ts'
 import { basePathOf } from './base-path-of.ts'
+import type { UpstreamCredential } from './credentials/credential.ts'
+import type { SecretCredentialConfig } from './credentials/secret-credential.ts'
 import { guardAddresses } from './guard-addresses.ts'
 import { Target } from './target.ts'
 
@@ -25,6 +27,8 @@ export type Upstream = {
    */
   readonly idleTimeoutMs: number
   readonly openapiPath: string | undefined
+  /** The header with which the gateway authenticates. undefined: the upstream gets no credential of the gateway. */
+  readonly credential: UpstreamCredential | undefined
   /** Closes the connections after their current requests. Called when policies no longer use the upstream. */
   retire(): Promise<void>
   close(): Promise<void>
@@ -47,6 +51,8 @@ export type UpstreamSettings = {
   readonly openapiPath: string | undefined
   /** Trusted CA certificates in PEM; `undefined`: the public CAs. */
   readonly ca: string | undefined
+  /** How the gateway authenticates at the upstream; `undefined`: not at all. */
+  readonly credentials: SecretCredentialConfig | undefined
   /** The policy source that defines the upstream. undefined: the operator defines the upstream. */
   readonly policySource: string | undefined
 }
@@ -57,6 +63,8 @@ export function createUpstream(
   options: {
     readonly meter: UpstreamMeter
     readonly resolve: ResolveName
+    /** The credential in the settings, with its current secret. */
+    readonly credential: UpstreamCredential | undefined
     readonly readsEarlyResponses: boolean
     readonly tickMs: () => number
     readonly logger: Pick<Logger, 'info' | 'warn'>
@@ -96,6 +104,7 @@ export function createUpstream(
     timeoutMs: settings.timeoutMs,
     idleTimeoutMs: settings.idleTimeoutMs,
     openapiPath: settings.openapiPath,
+    credential: options.credential,
     async retire() {
       await Promise.all(targets.map((target) => target.retire()))
     },

@@ -5,6 +5,9 @@ import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts
 import type { Presets } from '../format/presets.ts'
 import type { PolicyRoute } from '../load/policy-route.ts'
 
+/** The names of the headers with credentials of the gateway, by upstream. */
+export type CredentialHeaders = ReadonlyMap<string, string>
+
 /** Keys that have an effect only if the gateway forwards the request. */
 const PROXY_KEYS = [
   'mount',
@@ -72,19 +75,48 @@ function reportAssertion(
 /**
  * Reports the routes with an upstream whose keys the decision endpoint does not apply. Code: N303, one note for each
  * policy.
+ * @param credentialHeaders the headers with credentials of the gateway, by upstream.
  */
-export function noteProxyRoutes(routes: readonly PolicyRoute[]): readonly Diagnostic[] {
-  const found = routes.filter((route) => proxySettingsOf(route).length > 0)
+export function noteProxyRoutes(
+  routes: readonly PolicyRoute[],
+  credentialHeaders: CredentialHeaders,
+): readonly Diagnostic[] {
+  const settingsOf = (route: PolicyRoute): readonly string[] => [
+    ...proxySettingsOf(route),
+    ...(credentialHeaders.has(route.upstream ?? '') ? ['credentials of the upstream'] : []),
+  ]
+  const found = routes.filter((route) => settingsOf(route).length > 0)
   return [...Map.groupBy(found, (route) => route.policy).values()].flatMap((group) => {
     const [first] = group
     if (first === undefined) return []
     const names = group.map((route) => route.name.slice(route.policy.length + 1)).join(', ')
-    const keys = PROXY_KEYS.filter((key) => group.some((route) => proxySettingsOf(route).includes(key))).join(
-      ', ',
-    )
+    const used = new Set(group.flatMap(settingsOf))
+    const keys = [...PROXY_KEYS, 'credentials of the upstream'].filter((key) => used.has(key)).join(', ')
     const location = { ...first.source, length: 1, text: undefined }
     const message = `the decision endpoint does not apply ${keys} at ${names}`
     return [diagnostic('N303', message, location, { severity: 'note' })]
+  })
+}
+
+/**
+ * Reports the routes that forward the credentials of callers to an upstream with other credentials in `Authorization`.
+ * Code: N304, one note for each policy.
+ */
+export function noteReplacedCredentials(
+  routes: readonly PolicyRoute[],
+  credentialHeaders: CredentialHeaders,
+): readonly Diagnostic[] {
+  const found = routes.filter(
+    ({ upstreamAuth, upstream = '' }) =>
+      upstreamAuth === 'forward' && credentialHeaders.get(upstream)?.toLowerCase() === 'authorization',
+  )
+  return [...Map.groupBy(found, (route) => route.policy).values()].flatMap((group) => {
+    const [first] = group
+    if (first === undefined) return []
+    const names = group.map((route) => route.name.slice(route.policy.length + 1)).join(', ')
+    const location = { ...first.source, length: 1, text: undefined }
+    const message = `upstream ${first.upstream} gets the Authorization header of the gateway, not of the caller, at ${names}`
+    return [diagnostic('N304', message, location, { severity: 'note' })]
   })
 }
 

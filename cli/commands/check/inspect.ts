@@ -1,7 +1,7 @@
 import { type Diagnostic, sortDiagnostics } from '../../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { noteAnonymousRoutes, noteAuditOnlyRoutes } from '../../../policy-engine/checks/exposed-routes.ts'
-import { noteProxyRoutes } from '../../../policy-engine/checks/proxy-keys.ts'
+import { noteProxyRoutes, noteReplacedCredentials } from '../../../policy-engine/checks/proxy-keys.ts'
 import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import { type OpenPolicySetOptions, openPolicySet, type PolicySet } from '../../open-policy-set.ts'
 import { type CheckReport, measure } from './report.ts'
@@ -28,7 +28,8 @@ export async function inspect(options: InspectOptions): Promise<CheckReport> {
     ...problems,
     ...noteAnonymousRoutes(routes),
     ...noteAuditOnlyRoutes(routes),
-    ...(set?.gateway.decisions === undefined ? [] : noteProxyRoutes(routes)),
+    ...(set === undefined ? [] : noteReplacedCredentials(routes, set.credentialHeaders)),
+    ...(set?.gateway.decisions === undefined ? [] : noteProxyRoutes(routes, set.credentialHeaders)),
   ]
   const all = options.strict === true ? found.map(warningToError) : found
   const shown = files === undefined ? all : all.filter((one) => concerns(one, files))

@@ -182,6 +182,63 @@ t.test(
   },
 )
 
+t.test('readGatewayConfig() reads the credentials of an upstream and rejects unusable files', async (t) => {
+  const read = (credentials: string, content?: string) => {
+    const dir = aConfigDir(t, {
+      'upstreams.yaml': `learning-platform: { url: http://127.0.0.1:1, credentials: ${credentials} }\nauthorization-server: { url: http://127.0.0.1:1 }\n`,
+      ...(content === undefined ? {} : { key: content }),
+    })
+    return readGatewayConfig(withSecret(dir)).config.upstreams[0]?.credentials
+  }
+  const header = '{ header: { name: X-Api-Key, valueFile: ./key } }'
+  const basic = '{ basic: { username: gateway, passwordFile: ./key } }'
+  t.match(read(header, 'Bearer a b\n'), { kind: 'header', name: 'X-Api-Key', secret: 'Bearer a b' })
+  t.match(read(header, 'abc\r\n'), { secret: 'abc' })
+  t.match(read(basic, ' päss:word \n'), { kind: 'basic', username: 'gateway', secret: ' päss:word ' })
+  t.match(read(basic, 'x'), { setting: 'upstreams.learning-platform.credentials.basic.passwordFile' })
+  for (const [kind, content, message] of [
+    [header, undefined, /C315.*does not exist[\s\S]*learning-platform\.credentials\.header\.valueFile/],
+    [header, '', /C315.*empty/],
+    [header, '\n', /C315.*the file is empty/],
+    [header, 'a\n\n', /C315.*more than one line/],
+    [header, 'a\r\nx-auth-subject: root', /C315.*more than one line/],
+    [header, 'a\u0000b', /C315/],
+    [header, ' a', /C315.*white space/],
+    [header, 'a ', /C315.*white space/],
+    [header, 'päss', /C315.*printable ASCII/],
+    [header, 'a'.repeat(4_097), /C315.*longer than 4096/],
+    [basic, 'a\tb', /C315.*control character/],
+    [basic, 'a\rb', /C315.*more than one line/],
+  ] as const)
+    t.throws(() => read(kind, content), { message }, JSON.stringify(content)?.slice(0, 40) ?? 'no file')
+  for (const [credentials, message] of [
+    ['{}', /C312.*learning-platform\.credentials/],
+    [header.replace(' } }', ' }, basic: { username: a, passwordFile: ./key } }'), /C312/],
+    ['{ header: { name: X-Api-Key } }', /C103.*valueFile/],
+    ['{ basic: { username: "a:b", passwordFile: ./key } }', /C105.*user name/],
+    ['{ header: { name: "X Key", valueFile: ./key } }', /C105.*header name/],
+    ['{ header: { name: "X-Key\\r\\nX", valueFile: ./key } }', /C105/],
+    ['{ bearer: {} }', /C101.*bearer/],
+  ] as const)
+    t.throws(() => read(credentials, 'key'), { message }, credentials)
+  for (const name of [
+    'Host',
+    'Cookie',
+    'Connection',
+    'Content-Length',
+    'Transfer-Encoding',
+    'X-Auth-Subject',
+    'X_Auth_Subject',
+    'X-Forwarded-For',
+    'X-Request-Id',
+    'User-Agent',
+    'DPoP',
+    'Proxy-Authorization',
+    'Sec-WebSocket-Key',
+  ])
+    t.throws(() => read(`{ header: { name: ${name}, valueFile: ./key } }`, 'key'), { message: /C313/ }, name)
+})
+
 t.test(
   'readGatewayConfig() reads the CA certificates of an issuer and rejects unusable certificates',
   async (t) => {

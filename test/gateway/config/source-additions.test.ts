@@ -89,6 +89,12 @@ t.test('an upstream of a source replaces no upstream of the operator, and can na
   t.equal(upstreams('shared: { url: "http://billing.test:8080" }\n').codes, 'P408')
   t.equal(upstreams('foreign: { url: "http://billing.test:8080" }\n').codes, '')
   t.equal(upstreams('own: { url: "https://pay.test/team", caFile: /run/secrets/x }\n').codes, 'P408')
+  t.equal(
+    upstreams(
+      'own: { url: "https://pay.test/team", credentials: { basic: { username: a, passwordFile: /run/secrets/x } } }\n',
+    ).codes,
+    'P408',
+  )
   t.equal(upstreams('own: { urll: "x" }\n').codes, 'C101')
   t.equal(upstreams('own: { timeout: 1s }\n').codes, 'C307')
   t.match(upstreams('{').codes, /^C/)

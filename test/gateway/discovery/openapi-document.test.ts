@@ -25,6 +25,7 @@ async function startDescribed(t: Test, name: string, respond: RequestListener) {
   const upstream = createUpstream(settings, {
     meter: { responded: silent, failed: silent, retried: silent },
     resolve: systemAddresses,
+    credential: undefined,
     readsEarlyResponses: false,
     tickMs: () => performance.now(),
     logger: { info: silent, warn: silent },

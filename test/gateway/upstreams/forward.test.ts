@@ -53,6 +53,7 @@ async function startForwarder(
     {
       meter: { responded: () => undefined, failed: () => undefined, retried: () => undefined },
       resolve,
+      credential: undefined,
       readsEarlyResponses: true,
       tickMs,
       logger: { info: () => undefined, warn: () => undefined },
