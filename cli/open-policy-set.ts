@@ -131,7 +131,10 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     withTestFiles: true,
   }
   const { policies, sources, dirs, scopes } = await loadFrom(options, gateway?.value, references)
-  const folders = [options.configDir, ...dirs.flatMap(findPolicyFolders)]
+  const folders = [
+    options.configDir,
+    ...(await Promise.all(dirs.map((dir) => findPolicyFolders(dir)))).flat(),
+  ]
   // If the presets cannot be read, every preset name is unknown. The function then omits the errors about unknown
   // preset names (P206).
   const knowsPresets = gateway !== undefined && (presetsFile === undefined || presets !== undefined)

@@ -1,4 +1,5 @@
 import { type Dirent, readdirSync, statSync } from 'node:fs'
+import { opendir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '../../platform/diagnostics/error-code.ts'
 import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
@@ -70,18 +71,39 @@ export function isAdditionFile(name: string): boolean {
 }
 
 /**
- * Returns the policy folder and its direct subfolders.
- * @param limit maximum number of subfolders. Default: no limit.
+ * Yields the entries of a folder, without hidden entries and test files. Reads the folder in parts, so that a large
+ * folder does not block the event loop, and a caller can stop at a limit.
+ * @throws {Error} the system error if the folder cannot be read.
  */
-export function findPolicyFolders(dir: string, limit?: number): readonly string[] {
+export async function* policyEntries(dir: string): AsyncGenerator<Dirent, void, void> {
+  for await (const entry of await opendir(dir))
+    if (!entry.name.startsWith('.') && !entry.name.endsWith(TESTS_SUFFIX)) yield entry
+}
+
+/**
+ * Returns the policy folder and its direct subfolders. Never rejects.
+ * @param limits maximum number of subfolders, and of entries before the function stops. Default: no limits.
+ */
+export async function findPolicyFolders(
+  dir: string,
+  limits?: { readonly files: number; readonly folders: number },
+): Promise<readonly string[]> {
+  const entries: Dirent[] = []
   try {
-    const nested = nestedFolders(readdirSync(dir, { withFileTypes: true }))
-      .slice(0, limit)
-      .map((name) => join(dir, name))
-    return [dir, ...nested.filter(isFolder)]
+    for await (const entry of policyEntries(dir)) {
+      if (entries.length === limits?.files) break
+      entries.push(entry)
+    }
   } catch {
     return [dir]
   }
+  const nested = nestedFolders(entries).slice(0, limits?.folders)
+  const found = nested.map(async (name) => {
+    const path = join(dir, name)
+    const stats = await stat(path).catch(() => undefined)
+    return stats?.isDirectory() === true ? [path] : []
+  })
+  return [dir, ...(await Promise.all(found)).flat()]
 }
 
 export function isFolder(path: string): boolean {

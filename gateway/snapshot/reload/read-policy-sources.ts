@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { readdir, readlink, realpath, stat } from 'node:fs/promises'
+import type { Dirent } from 'node:fs'
+import { readlink, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '../../../platform/diagnostics/error-code.ts'
 import {
@@ -14,12 +15,11 @@ import {
   POLICY_SUFFIX,
   type PolicyFolder,
   type PolicySources,
+  policyEntries,
   SOURCE_LIMITS,
   type SourceExcess,
   type SourceFiles,
-  TESTS_SUFFIX,
   unreadableFolder,
-  visibleNames,
 } from '../../../policy-engine/load/policy-sources.ts'
 import type { PolicySource } from '../../../policy-engine/load/source-permissions.ts'
 
@@ -35,7 +35,7 @@ export type PolicyLocations = {
 }
 
 /** Without `root`, the folder can be a link to any folder. */
-type SourceLocation = Pick<PolicySource, 'name' | 'folder'> & Partial<Pick<PolicySource, 'root'>>
+export type SourceLocation = Pick<PolicySource, 'name' | 'folder'> & Partial<Pick<PolicySource, 'root'>>
 
 /**
  * Maximum number of volume swaps during one read. After this number of swaps, the last read is used, even if the files
@@ -75,7 +75,10 @@ async function readSources(sources: readonly SourceLocation[]): Promise<readonly
 }
 
 type Volume = PolicyFolder
-/** Entries of a folder: the path of each name, and the names that may be folders. */
+/**
+ * Entries of a folder: the path of each name, and the names that may be folders. Excludes test files, because the
+ * gateway does not run tests.
+ */
 type Listing = { readonly paths: ReadonlyMap<string, string>; readonly folders: readonly string[] }
 /** Remaining limits of one read of a policy source. The folders of a source share these limits. */
 type Budget = {
@@ -110,7 +113,7 @@ async function readSource(dir: string, outer: string | undefined): Promise<Volum
     const root = real ?? dir
     const volume = (await leavesOuter(real, outer))
       ? exceeds('LINK_OUTSIDE')
-      : await readPinned(dir, (listing) => readWithinRoot(root, dir, listing))
+      : await readPinned(dir, (listing) => readWithinRoot(root, dir, listing), SOURCE_LIMITS.files)
     if (swaps === MAX_SWAPS || (await realpath(dir).catch(() => dir)) === root) return volume
   }
 }
@@ -150,8 +153,9 @@ async function readNested(
   folder: string,
   dir: string,
   read: (paths: Listing['paths']) => Promise<Volume>,
+  limit?: number,
 ): Promise<Volume> {
-  const volume = await readPinned(dir, ({ paths }) => read(paths))
+  const volume = await readPinned(dir, ({ paths }) => read(paths), limit)
   if ('code' in volume.folder) return { folder: unreadableFolder(folder, volume.folder.code), files: [] }
   return {
     folder: { names: volume.folder.names.map((name) => `${folder}/${name}`) },
@@ -162,11 +166,12 @@ async function readNested(
 async function readNestedWithin(budget: Budget, folder: string, dir: string): Promise<Volume> {
   if (await leadsOutside(budget, dir)) return { folder: { code: 'LINK_OUTSIDE', folder }, files: [] }
   const { files, characters } = budget
-  return readNested(folder, dir, (paths) => {
+  const read = (paths: Listing['paths']): Promise<Volume> => {
     // The volume can change during a read. The next read then begins with the same limits.
     Object.assign(budget, { files, characters })
     return readWithin(budget, paths)
-  })
+  }
+  return readNested(folder, dir, read, files)
 }
 
 /** Returns whether a folder, or the current contents of a volume, lie outside of the folder of the source. */
@@ -181,10 +186,14 @@ async function leadsOutside({ root }: Budget, dir: string): Promise<boolean> {
   return (await isOutside(dir)) || (await isOutside(join(dir, DATA_LINK)))
 }
 
-async function readPinned(dir: string, read: (listing: Listing) => Promise<Volume>): Promise<Volume> {
+async function readPinned(
+  dir: string,
+  read: (listing: Listing) => Promise<Volume>,
+  limit?: number,
+): Promise<Volume> {
   for (let swaps = 0; ; swaps++) {
     const pinned = await pinnedFolder(dir)
-    const listing = await listFolder(dir, pinned)
+    const listing = await listFolder(dir, pinned, limit)
     const volume =
       typeof listing === 'string' ? { folder: { code: listing }, files: [] } : await read(listing)
     if (swaps === MAX_SWAPS || (await pinnedFolder(dir)) === pinned) return volume
@@ -196,15 +205,8 @@ function pinnedFolder(dir: string): Promise<string | undefined> {
   return realpath(join(dir, DATA_LINK)).catch(() => undefined)
 }
 
-/**
- * Selects the names that the gateway reads in a folder. Excludes test files, because the gateway does not run tests.
- */
-function relevantNames(paths: Listing['paths']): readonly string[] {
-  return visibleNames([...paths.keys()]).filter((name) => !name.endsWith(TESTS_SUFFIX))
-}
-
 async function readFiles(paths: Listing['paths']): Promise<Volume> {
-  const names = relevantNames(paths)
+  const names = [...paths.keys()].toSorted()
   const read = async (name: string) => ({ name, source: await readTextSourceAsync(paths.get(name) ?? '') })
   const policies = names.filter((name) => name.endsWith(POLICY_SUFFIX))
   return { folder: { names }, files: await Promise.all(policies.map(read)) }
@@ -219,7 +221,7 @@ async function readWithin(
   paths: Listing['paths'],
   isAlsoRead: (name: string) => boolean = () => false,
 ): Promise<Volume> {
-  const names = relevantNames(paths)
+  const names = [...paths.keys()].toSorted()
   budget.files -= names.length
   if (budget.files < 0) return exceeds('TOO_MANY_FILES')
   const files: PolicyFolder['files'][number][] = []
@@ -232,29 +234,33 @@ async function readWithin(
   return { folder: { names }, files }
 }
 
-/** @returns the entries of the folder, or the code of the read error. */
-async function listFolder(dir: string, pinned: string | undefined): Promise<Listing | string> {
+/**
+ * Lists a folder.
+ * @param limit the function stops after this number of entries and one more, which shows that the folder exceeds the
+ * limit. Default: no limit.
+ * @returns the entries of the folder, or the code of the read error.
+ */
+export async function listFolder(
+  dir: string,
+  pinned: string | undefined,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<Listing | string> {
+  const paths = new Map<string, string>()
+  const entries: Dirent[] = []
   try {
-    const entries = await readdir(dir, { withFileTypes: true })
-    const own =
-      pinned === undefined
-        ? entries
-        : (
-            await Promise.all(
-              entries.map(async (entry) => ((await isBesideVolume(dir, entry.name)) ? [entry] : [])),
-            )
-          ).flat()
-    const ofVolume = pinned === undefined ? [] : await readdir(pinned, { withFileTypes: true })
-    return {
-      paths: new Map([
-        ...own.map(({ name }): [string, string] => [name, join(dir, name)]),
-        ...ofVolume.map(({ name }): [string, string] => [name, join(pinned ?? dir, name)]),
-      ]),
-      folders: nestedFolders([...own, ...ofVolume]),
-    }
+    for (const folder of pinned === undefined ? [dir] : [pinned, dir])
+      for await (const entry of policyEntries(folder)) {
+        if (entries.length > limit) break
+        if (pinned !== undefined && folder === dir && !(await isBesideVolume(dir, entry.name))) continue
+        // The volume has precedence over other entries of the folder.
+        if (paths.has(entry.name)) continue
+        paths.set(entry.name, join(folder, entry.name))
+        entries.push(entry)
+      }
   } catch (error) {
     return errorCode(error)
   }
+  return { paths, folders: nestedFolders(entries) }
 }
 
 /** Returns whether an entry does not belong to the volume. Entries of the volume are links through `..data`. */

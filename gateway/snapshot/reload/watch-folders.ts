@@ -4,14 +4,14 @@ import { dirname } from 'node:path'
 import { errorCode } from '../../../platform/diagnostics/error-code.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import { findPolicyFolders, SOURCE_LIMITS } from '../../../policy-engine/load/policy-sources.ts'
-import type { PolicyLocations } from './read-policy-sources.ts'
+import type { PolicyLocations, SourceLocation } from './read-policy-sources.ts'
 
 type FolderWatch = { close(): void }
 
 /** Options for `watchFolders()`. Times are in milliseconds. */
 export type FolderWatchOptions = {
   /** Lists the folders to watch. Each check calls this function, because people add and remove nested folders. */
-  readonly listDirs: () => readonly string[]
+  readonly listDirs: () => readonly string[] | Promise<readonly string[]>
   /** Called when a folder may have changed. Calls run one after another. */
   readonly onChange: () => Promise<unknown>
   readonly logger: Logger
@@ -72,7 +72,7 @@ export function watchFolders(options: FolderWatchOptions): FolderWatch {
 
   /** Watches new folders, and folders that have replaced a watched folder. */
   async function updateWatches(): Promise<void> {
-    const dirs = new Set(options.listDirs())
+    const dirs = new Set(await options.listDirs())
     for (const [dir, { watcher }] of watched)
       if (!dirs.has(dir)) {
         watcher.close()
@@ -155,15 +155,18 @@ export function startReloading(
   const { policiesDir, policySources = [], scopesFile, presetsFile, policyReload, ...others } = options
   if (policyReload === 'manual') return () => undefined
   const files = [scopesFile, presetsFile].flatMap((file) => (file === undefined ? [] : [dirname(file)]))
-  const listPolicies = () =>
-    policySources.length === 0
-      ? findPolicyFolders(policiesDir)
-      : policySources.flatMap(({ folder, root }) => [
-          ...findPolicyFolders(folder, SOURCE_LIMITS.folders),
-          // A writer can replace a link between `root` and `folder`, without a change in the previous target.
-          ...(root === undefined ? [] : [root]),
-        ])
-  const listDirs = () => [...listPolicies(), ...files]
+  const listSource = async ({ folder, root }: SourceLocation): Promise<readonly string[]> => {
+    const folders = await findPolicyFolders(folder, SOURCE_LIMITS)
+    // A writer can replace a link between `root` and `folder`, without a change in the previous target.
+    return root === undefined ? folders : [...folders, root]
+  }
+  const listDirs = async (): Promise<readonly string[]> => {
+    const policies =
+      policySources.length === 0
+        ? [await findPolicyFolders(policiesDir)]
+        : await Promise.all(policySources.map(listSource))
+    return [...policies.flat(), ...files]
+  }
   const watch = watchFolders({ ...others, listDirs, onChange: () => reload('watch') })
   return watch.close
 }

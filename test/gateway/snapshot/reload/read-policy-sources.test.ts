@@ -1,13 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { readPolicySources } from '../../../../gateway/snapshot/reload/read-policy-sources.ts'
+import { listFolder, readPolicySources } from '../../../../gateway/snapshot/reload/read-policy-sources.ts'
 import { displayPath } from '../../../../platform/diagnostics/display-path.ts'
 import { findPolicyFiles } from '../../../../policy-engine/load/find-policy-files.ts'
 import {
   findPolicyFolders,
   type PolicyFolder,
+  policyEntries,
   readFolder,
 } from '../../../../policy-engine/load/policy-sources.ts'
 import { aConfigMap } from '../../../fixtures/a-config-map.ts'
@@ -117,7 +118,7 @@ t.test('a read returns one version of the ConfigMap in each nested folder', asyn
   })
   t.same(readFolder(dir), folder, 'the synchronous reader agrees')
   t.same(
-    findPolicyFolders(dir),
+    await findPolicyFolders(dir),
     ['', 'one', 'plain', 'two'].map((name) => join(dir, name)),
   )
   const mixed: string[] = []
@@ -249,4 +250,60 @@ t.test('all folders of a policy source share its limits', async (t) => {
   // The read stops at the folder `b`. Otherwise, the link `z` would cause another error.
   symlinkSync('/', join(dir, 'z'))
   t.same(((await readSource(dir)) as PolicyFolder).folder, { code: 'TOO_MUCH_TEXT', folder: 'b' })
+})
+
+t.test('the entries of a large folder arrive in small parts, so that other work can run', async (t) => {
+  const names = Array.from({ length: 2_000 }, (_, index) => `${index}.policy.yaml`)
+  const dir = t.testdir(Object.fromEntries(names.map((name) => [name, ''])))
+  let ofThisTurn = 0
+  let most = 0
+  const nextTurn = (): void => {
+    ofThisTurn = 0
+    turn = setImmediate(nextTurn)
+  }
+  let turn = setImmediate(nextTurn)
+  t.teardown(() => clearImmediate(turn))
+  const found: string[] = []
+  for await (const { name } of policyEntries(dir)) {
+    found.push(name)
+    most = Math.max(most, ++ofThisTurn)
+  }
+  t.same(found.toSorted(), names.toSorted())
+  t.ok(most <= 100, `${most} entries in one turn of the event loop`)
+})
+
+t.test('the gateway stops to list a folder above the limit of files', async (t) => {
+  const folders = Array.from({ length: 50 }, (_, index) => `folder-${index}`)
+  const dir = t.testdir({
+    large: Object.fromEntries(folders.map((name) => [name, {}])),
+    ignored: Object.fromEntries(folders.map((name) => [`${name}_test.yaml`, ''])),
+    volume: { own: '', linked: '' },
+  })
+  const sizeOf = async (name: string, limit: number, pinned?: string) => {
+    const listing = await listFolder(join(dir, name), pinned, limit)
+    return typeof listing === 'string' ? listing : listing.paths.size
+  }
+  t.equal(await sizeOf('large', 50), 50)
+  t.equal(await sizeOf('large', 49), 50)
+  t.equal(await sizeOf('large', 10), 11)
+  t.equal(await sizeOf('ignored', 10), 0)
+  t.equal((await findPolicyFolders(join(dir, 'large'), { files: 10, folders: 100 })).length, 11)
+  t.equal((await findPolicyFolders(join(dir, 'large'), { files: 100, folders: 20 })).length, 21)
+
+  aConfigMap(join(dir, 'volume'), { 'a.policy.yaml': '', 'b.policy.yaml': '' })
+  const pinned = join(dir, 'volume', '..data')
+  t.equal(await sizeOf('volume', 10, pinned), 4)
+  t.equal(await sizeOf('volume', 2, pinned), 3)
+  t.equal(await sizeOf('volume', 0, pinned), 1)
+  rmSync(join(dir, 'volume', 'a.policy.yaml'))
+  writeFileSync(join(dir, 'volume', 'a.policy.yaml'), '')
+  const { paths } = (await listFolder(join(dir, 'volume'), pinned)) as { paths: ReadonlyMap<string, string> }
+  t.equal(paths.get('a.policy.yaml'), join(pinned, 'a.policy.yaml'), 'the volume has precedence')
+})
+
+t.test('a policy source with more files than its limit is not read', async (t) => {
+  const names = Array.from({ length: 1_001 }, (_, index) => `${index}.policy.yaml`)
+  const dir = t.testdir({ nested: Object.fromEntries(names.map((name) => [name, ''])) })
+  t.same(await readSource(join(dir, 'nested')), { folder: { code: 'TOO_MANY_FILES' }, files: [] })
+  t.same(await readSource(dir), { folder: { code: 'TOO_MANY_FILES', folder: 'nested' }, files: [] })
 })
