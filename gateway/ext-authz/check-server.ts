@@ -9,10 +9,11 @@ import http2, {
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { type GracefulClose, gracefulClose } from '../../platform/net/graceful-close.ts'
+import { normalizeIp } from '../../platform/net/normalize-ip.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { UNTRUSTED_PEER } from '../pipeline/decision-endpoint.ts'
 import { formatRejection } from '../pipeline/error-response.ts'
-import { type ForwardedHeader, normalizeIp, type TrustedProxies } from '../server/client-address.ts'
+import type { ForwardedHeader, TrustedProxies } from '../server/client-address.ts'
 import {
   CLOSE_TIMEOUT_MS,
   createServer,

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import { normalizeIp, type TrustedProxies } from '../server/client-address.ts'
+import { normalizeIp } from '../../platform/net/normalize-ip.ts'
+import type { TrustedProxies } from '../server/client-address.ts'
 import {
   type CertificateHeader,
   type ClientCertificate,

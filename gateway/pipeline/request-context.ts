@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { readRequestId } from '../../platform/logging/request-id.ts'
+import { normalizeIp } from '../../platform/net/normalize-ip.ts'
 import type { Span } from '../../platform/tracing/tracing.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { NO_POSSESSION_PROOF, type PossessionProof } from '../../policy-engine/decide/confirmation.ts'
@@ -10,7 +11,7 @@ import type { TargetRules } from '../../policy-engine/match/canonical-target.ts'
 import type { Resource } from '../../policy-engine/match/resources.ts'
 import type { Decision } from '../observability/decision.ts'
 import { startRequestSpan } from '../observability/gateway-tracing.ts'
-import { clientAddress, normalizeIp } from '../server/client-address.ts'
+import { clientAddress } from '../server/client-address.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import type {
   AuthorizationServerRoute,

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net'
 import { parseCidr } from '../../platform/diagnostics/schema/value-formats.ts'
+import { normalizeIp } from '../../platform/net/normalize-ip.ts'
 
 /**
  * The only header from which the gateway reads client addresses. Trusted proxies set this header. A client could set
@@ -54,21 +55,6 @@ function readFor(element: string): string {
 function readAddress(text: string): string | undefined {
   const bare = IPV4_WITH_PORT.exec(text)?.[1] ?? BRACKETED.exec(text)?.[1] ?? text
   return isIP(bare) === 0 ? undefined : normalizeIp(bare)
-}
-
-const MAPPED = '::ffff:'
-
-/**
- * Returns the canonical form of a peer address. Converts an IPv4-mapped IPv6 address of a dual-stack socket to IPv4,
- * and removes a zone. Source: RFC 4291 section 2.5.5.2.
- */
-export function normalizeIp(address: string | undefined): string {
-  if (address === undefined) return ''
-  if (!address.includes(':')) return address
-  const zone = address.indexOf('%')
-  const bare = zone === -1 ? address : address.slice(0, zone)
-  const rest = bare.slice(MAPPED.length)
-  return rest.includes('.') && bare.slice(0, MAPPED.length).toLowerCase() === MAPPED ? rest : bare
 }
 
 export type TrustedProxies = {

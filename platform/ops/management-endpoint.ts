@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { normalizeIp } from '../net/normalize-ip.ts'
 
 /** An endpoint on the management port. Endpoints for different methods can have the same path. */
 export type ManagementEndpoint = {
@@ -68,7 +69,7 @@ async function respondTo(
   { method, readsJson = false, respond }: ManagementEndpoint,
 ): Promise<ManagementResponse> {
   if (method !== 'GET' && isFromPage(request)) return { status: 403, body: NOT_FOR_PAGES }
-  const clientAddress = request.ip
+  const clientAddress = normalizeIp(request.ip)
   if (!readsJson) return respond({ body: undefined, clientAddress })
   if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) return { status: 415, body: NOT_JSON_TYPE }
   const body = parseJson(request.body)

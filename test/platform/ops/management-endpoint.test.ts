@@ -5,8 +5,12 @@ import { startOpsServer } from '../../../platform/ops/ops-server.ts'
 import { sendBytes } from '../../fixtures/send-bytes.ts'
 
 async function start(t: Test, ...endpoints: readonly ManagementEndpoint[]): Promise<string> {
+  return startAt(t, '127.0.0.1', endpoints)
+}
+
+async function startAt(t: Test, host: string, endpoints: readonly ManagementEndpoint[]): Promise<string> {
   const server = await startOpsServer({
-    host: '127.0.0.1',
+    host,
     port: 0,
     service: 'test',
     version: '0',
@@ -223,4 +227,21 @@ t.test('an endpoint for JSON rejects other media types, invalid JSON and large b
   t.strictSame(await put('application/json', large), [413, 'The body must have at most 1024 bytes.'])
   t.strictSame(await put('nonsense', '{}'), [415, 'The headers or the body of the request are not valid.'])
   t.equal(calls, 0)
+})
+
+t.test('an endpoint gets the IPv4 address of a client on a dual-stack port', async (t) => {
+  const addresses: string[] = []
+  const respond: ManagementEndpoint['respond'] = ({ clientAddress }) => {
+    addresses.push(clientAddress)
+    return { status: 200, body: {} }
+  }
+  const url = await startAt(t, '::', [
+    { method: 'GET', path: '/address', respond },
+    { method: 'PUT', path: '/address', readsJson: true, respond },
+  ])
+  const { port } = new URL(url)
+  const ipv4 = `http://127.0.0.1:${port}/address`
+  t.equal((await send(ipv4, 'GET')).status, 200)
+  t.equal((await send(ipv4, 'PUT', { 'content-type': 'application/json' }, '{}')).status, 200)
+  t.strictSame(addresses, ['127.0.0.1', '127.0.0.1'])
 })
