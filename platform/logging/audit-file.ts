@@ -24,6 +24,14 @@ const HELD_CHARACTERS = 1024 * 1024
 /** Maximum time that `close()` waits for the file system. Milliseconds. */
 const CLOSE_LIMIT_MS = 2_000
 
+const REMEDY = 'Create its folder and permit this user to write to it'
+const REMEDIES: Readonly<Record<string, string>> = {
+  EISDIR: 'The path is a folder. Add the name of a file to the path',
+  // The system also returns this code for the path of a socket.
+  ENXIO:
+    'The path is a named pipe without a reader. Start the program that reads the pipe before this service',
+}
+
 /**
  * Opens a file for audit lines. Each write first checks whether the path still names the open file, and otherwise opens
  * the path again, so that a program can rename the file at any time. Several processes can append to one file.
@@ -41,7 +49,7 @@ export async function openAuditFile(options: {
   let opened = await openForAppend(file).catch((error: unknown) => {
     throw new BootError(
       'ERR_AUDIT_FILE_UNUSABLE',
-      `${file}: cannot open the file for audit lines (${errorCode(error)}). Create its folder and permit this user to write to it, or change log.auditFile.`,
+      `${file}: cannot open the file for audit lines (${errorCode(error)}). ${REMEDIES[errorCode(error)] ?? REMEDY}, or change log.auditFile.`,
       { cause: error },
     )
   })

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { appendFileSync, mkdirSync, readFileSync, renameSync, rmdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
@@ -5,6 +6,7 @@ import t, { type Test } from 'tap'
 import { openAuditLog } from '../../../platform/logging/audit-log.ts'
 import type { LogFormat } from '../../../platform/logging/log-schema.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
+import { aFifo } from '../../fixtures/a-fifo.ts'
 import { until } from '../../fixtures/until.ts'
 
 type Line = Readonly<Record<string, unknown>>
@@ -125,16 +127,45 @@ t.test('the lines of a full disk are in the log', async (t) => {
 
 t.test('the service does not start if it cannot open the file', async (t) => {
   const folder = t.testdir({ file: '' })
-  for (const [file, code] of [
-    [folder, 'EISDIR'],
-    [join(folder, 'missing', 'audit.log'), 'ENOENT'],
-    [join(folder, 'file', 'audit.log'), 'ENOTDIR'],
+  execFileSync('mkfifo', [join(folder, 'pipe')])
+  const permission = 'Create its folder and permit this user to write to it'
+  for (const [file, code, remedy] of [
+    [folder, 'EISDIR', 'The path is a folder. Add the name of a file to the path'],
+    [
+      join(folder, 'pipe'),
+      'ENXIO',
+      'The path is a named pipe without a reader. Start the program that reads the pipe before this service',
+    ],
+    [join(folder, 'missing', 'audit.log'), 'ENOENT', permission],
+    [join(folder, 'file', 'audit.log'), 'ENOTDIR', permission],
   ] as const)
     await t.rejects(start(t, file), {
       name: 'BootError',
       code: 'ERR_AUDIT_FILE_UNUSABLE',
-      message: `${file}: cannot open the file for audit lines (${code}). Create its folder and permit this user to write to it, or change log.auditFile.`,
+      message: `${file}: cannot open the file for audit lines (${code}). ${remedy}, or change log.auditFile.`,
     })
+})
+
+t.test('the lines go to a named pipe, and without its reader to the log with the cause', async (t) => {
+  const fifo = aFifo(t)
+  const { audit, log, failed } = await start(t, fifo.path)
+  fifo.handOver()
+  const text = fifo.read()
+  audit('read')
+  await until('the line is in the pipe', async () => actionsOf(parse(text())).includes('read'))
+  t.strictSame(log(), [])
+  fifo.leave()
+  await until('the line is in the log', async () => {
+    audit('unread')
+    return log().length > 1
+  })
+  t.match(log()[0], {
+    event: 'audit_file_failed',
+    file: fifo.path,
+    err: { code: 'EPIPE' },
+  })
+  t.match(log()[1], { event: 'audit', action: 'unread' })
+  t.ok(Number((await failed())?.[0]) > 0)
 })
 
 t.test('the content of an existing file stays', async (t) => {
