@@ -3,7 +3,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { SignJWT } from 'jose'
-import { tryPort } from '../../cli/commands/dev/choose-port.ts'
+import { findFreePort } from '../../platform/net/find-free-port.ts'
 import { BenchError } from '../bench-error.ts'
 import { findProgram } from '../find-program.ts'
 import { startProcess } from '../start-process.ts'
@@ -27,8 +27,7 @@ export async function startHaproxyJwt(
   const { algorithm, cores, upstream, cleanup } = options
   const program = findProgram('haproxy')
   if (program === undefined) return undefined
-  const port = await tryPort(0)
-  if (port === undefined) throw new BenchError('ERR_BENCH_START', 'no free port on 127.0.0.1')
+  const port = await findFreePort('127.0.0.1')
   const folder = join(options.folder, `haproxy-${algorithm}`)
   mkdirSync(folder)
   const keys = makeKeys(algorithm)

@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { tryPort } from '../../cli/commands/dev/choose-port.ts'
-import { BenchError } from '../bench-error.ts'
+import { findFreePort } from '../../platform/net/find-free-port.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { findProgram } from '../find-program.ts'
 import { type BenchProcess, startProcess } from '../start-process.ts'
@@ -27,8 +26,7 @@ export async function startNginx(options: {
 }): Promise<{ process: BenchProcess; url: string; version: string } | undefined> {
   const program = findProgram('nginx')
   if (program === undefined) return undefined
-  const port = await tryPort(0)
-  if (port === undefined) throw new BenchError('ERR_BENCH_START', 'no free port on 127.0.0.1')
+  const port = await findFreePort('127.0.0.1')
   const folder = join(options.folder, `nginx-${port}`)
   mkdirSync(folder)
   const file = join(folder, 'nginx.conf')

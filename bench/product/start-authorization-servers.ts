@@ -3,11 +3,10 @@ import { globSync, mkdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { tryPort } from '../../cli/commands/dev/choose-port.ts'
+import { findFreePort } from '../../platform/net/find-free-port.ts'
 import { startPostgres } from '../../test/fixtures/postgres.ts'
 import { startCluster } from '../../test/fixtures/redis-cluster.ts'
 import { startRedis } from '../../test/fixtures/start-redis.ts'
-import { BenchError } from '../bench-error.ts'
 import type { Cores } from '../choose-cores.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { findProgram } from '../find-program.ts'
@@ -94,8 +93,7 @@ async function startOnStore(
   { cores, folder, cleanup }: Options,
   settings: Readonly<Record<string, string>>,
 ): Promise<BenchAuthorizationServer> {
-  const port = await tryPort(0)
-  if (port === undefined) throw new BenchError('ERR_BENCH_START', 'no free port on 127.0.0.1')
+  const port = await findFreePort('127.0.0.1')
   const baseUrl = `http://127.0.0.1:${port}`
   const gatewaySecret = randomBytes(32).toString('base64url')
   const secretFile = join(folder, 'gateway-client-secret')

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { tryPort } from '../../cli/commands/dev/choose-port.ts'
 import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
-import { BenchError } from '../bench-error.ts'
+import { findFreePort } from '../../platform/net/find-free-port.ts'
 import type { Cores } from '../choose-cores.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
@@ -51,8 +50,7 @@ export type ProductOptions = {
  * @throws {BenchError} ERR_BENCH_START if a process does not start.
  */
 export async function startProduct(options: ProductOptions): Promise<Product> {
-  const port = await tryPort(0)
-  if (port === undefined) throw new BenchError('ERR_BENCH_START', 'no free port on 127.0.0.1')
+  const port = await findFreePort('127.0.0.1')
   const baseUrl = `http://127.0.0.1:${port}`
   const dataDir = join(options.folder, 'data')
   mkdirSync(dataDir, { mode: 0o700 })

@@ -1,7 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { tryPort } from '../../cli/commands/dev/choose-port.ts'
-import { BenchError } from '../bench-error.ts'
+import { findFreePort } from '../../platform/net/find-free-port.ts'
 import { startLoad } from '../load/start-load.ts'
 import { measureRounds } from '../measure-rounds.ts'
 import { startNginxAuthRequest, startNginxDecisions } from '../peers/nginx-auth-request.ts'
@@ -31,8 +30,7 @@ export const decisionMode: Row = {
       return startGatewaySubject({ name, cores, folder, cleanup, upstream: upstream.url, settings })
     }
     const proxy = await gateway(PROXY, {})
-    const port = await tryPort(0)
-    if (port === undefined) throw new BenchError('ERR_BENCH_START', 'no free port on 127.0.0.1')
+    const port = await findFreePort('127.0.0.1')
     const asked = await gateway(DECISION, {
       SCOPEGATE_TRUSTED_PROXIES: '127.0.0.1',
       SCOPEGATE_DECISIONS__LISTEN__HOST: '127.0.0.1',

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { tryPort } from '../../cli/commands/dev/choose-port.ts'
+import { findFreePort } from '../../platform/net/find-free-port.ts'
 import { BenchError } from '../bench-error.ts'
 import type { Bench, Row } from '../row.ts'
 import { startProcess } from '../start-process.ts'
@@ -54,8 +54,7 @@ async function startOnce(
   { cores, cleanup }: Bench,
   own: { readonly secretFile: string; readonly upstream: string; readonly cache: string },
 ): Promise<number> {
-  const port = await tryPort(0)
-  if (port === undefined) throw new BenchError('ERR_BENCH_START', 'no free port on 127.0.0.1')
+  const port = await findFreePort('127.0.0.1')
   const startedMs = performance.now()
   const gateway = startProcess({
     name: 'gateway',

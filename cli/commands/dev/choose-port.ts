@@ -1,22 +1,14 @@
 import { createServer } from 'node:net'
+import { findFreePort } from '../../../platform/net/find-free-port.ts'
 
-/** Returns `preferred` when the port is free at 127.0.0.1, else a free port that the system selects. */
-async function freePort(preferred: number): Promise<number> {
-  const usable = preferred < 65_536 ? await tryPort(preferred) : undefined
-  return usable ?? (await tryPort(0)) ?? preferred
-}
+const HOST = '127.0.0.1'
 
-/**
- * Returns the port that was bound, or undefined when the port cannot be bound. Port 0: the system selects a free port.
- */
-export function tryPort(port: number): Promise<number | undefined> {
+/** Returns whether a server can listen on the port at 127.0.0.1. */
+export function isPortFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer()
-    server.on('error', () => resolve(undefined))
-    server.listen({ host: '127.0.0.1', port, exclusive: true }, () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : undefined))
-    })
+    server.on('error', () => resolve(false))
+    server.listen({ host: HOST, port, exclusive: true }, () => server.close(() => resolve(true)))
   })
 }
 
@@ -34,6 +26,7 @@ export async function chooseManagementPort(
 ): Promise<{ readonly port: string; readonly taken: number | undefined }> {
   if (configured !== undefined) return { port: configured, taken: undefined }
   const preferred = gatewayPort + OFFSET
-  const port = await freePort(preferred)
+  const isUsable = preferred < 65_536 && (await isPortFree(preferred))
+  const port = isUsable ? preferred : await findFreePort(HOST)
   return { port: String(port), taken: port === preferred ? undefined : preferred }
 }

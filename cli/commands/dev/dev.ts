@@ -10,7 +10,7 @@ import { DEVELOPMENT_DATA_FOLDER, findFolders } from '../../find-folders.ts'
 import { openPolicySet } from '../../open-policy-set.ts'
 import type { Terminal } from '../../terminal.ts'
 import { formatBanner } from './banner.ts'
-import { tryPort } from './choose-port.ts'
+import { isPortFree } from './choose-port.ts'
 import { findForeignVariables } from './foreign-variables.ts'
 import { formatLogLine } from './format-log-line.ts'
 import { startAll } from './start-all.ts'
@@ -32,7 +32,7 @@ export async function dev(given: ParsedArguments, terminal: Terminal): Promise<n
   const dataDir = resolve(given.text('data') ?? DEVELOPMENT_DATA_FOLDER)
   const secretFile = prepareDataFolder(dataDir)
   const port = readPort(process.env['PORT'])
-  if ((await tryPort(port)) === undefined) throw portTaken(port)
+  if (!(await isPortFree(port))) throw portTaken(port)
   const baseUrl = `http://127.0.0.1:${port}`
   const foreign = findForeignVariables({ configDir, env: process.env })
   const children: Child[] = []
