@@ -178,7 +178,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     },
   })
 
-  const { pipeline, rateLimiter, accessLog, server, decisions } = await openRequestPath(config, {
+  const { pipeline, rateLimiter, accessLog, server, connections, decisions } = await openRequestPath(config, {
     metrics,
     redis: sharedRedis,
     policies,
@@ -210,8 +210,6 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     rateLimiter,
     sessions,
   })
-  const connections = gracefulClose(server.server)
-
   // Closers of the opened resources, in the order of shutdown.
   const closers: (() => Promise<void> | void)[] = [
     () => tls?.close(),
@@ -374,12 +372,18 @@ async function openRequestPath(
     tls: parts.tls,
     onAcceptError: (error) => failures.failed(ACCEPT_FAILED, error),
   }
-  const server = createServer(serverOptions)
+  // Loads the modules of HTTP/2 only if they are needed.
+  const http2 =
+    config.tls?.http2 === true
+      ? (await import('./server/http2/http2-listener.ts')).createHttp2Listener(serverOptions)
+      : undefined
+  const server = createServer({ ...serverOptions, http2 })
   return {
     pipeline,
     rateLimiter,
     accessLog,
     server,
+    connections: gracefulClose(server.server, http2?.closeRules),
     decisions:
       parts.handOver === undefined && config.decisions !== undefined
         ? await openDecisions(config.decisions, pipelineOptions, serverOptions)

@@ -29,7 +29,7 @@ export const CONFIGURATION: readonly Settings[] = [
       forwardedHeader: 'x-forwarded-for',
       policyReload: GATEWAY.policyReload,
       drain: GATEWAY.drain,
-      tls: { minVersion: GATEWAY.tlsMinVersion },
+      tls: { minVersion: GATEWAY.tlsMinVersion, http2: GATEWAY.tlsHttp2 },
       assertion: { ttl: GATEWAY.assertionTtl },
       tokenCache: GATEWAY.tokenCache,
       limits: GATEWAY.limits,

@@ -20,6 +20,7 @@ export const DEFAULTS = {
   idleTimeout: '5m',
   ejection: { failures: 5, for: '5s' },
   tlsMinVersion: 'TLSv1.2',
+  tlsHttp2: false,
   drain: DRAIN_DEFAULTS,
   tokenCache: {
     maxEntries: 100_000,

@@ -24,6 +24,8 @@ export type TlsConfig = {
   readonly certFile: string
   readonly keyFile: string
   readonly minVersion: 'TLSv1.2' | 'TLSv1.3'
+  /** Whether the public port offers HTTP/2 in addition to HTTP/1.1. */
+  readonly http2: boolean
   /**
    * Set if the gateway requests client certificates. `ca`: trusted CA certificates in PEM; `undefined`: any certificate
    * whose private key the client holds.

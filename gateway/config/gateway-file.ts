@@ -45,6 +45,11 @@ export const GatewayFile = Type.Object(
           minVersion: Type.Optional(
             Type.Enum(['TLSv1.2', 'TLSv1.3'], { description: 'minimum version: TLSv1.2 or TLSv1.3' }),
           ),
+          http2: Type.Optional(
+            Type.Boolean({
+              description: 'whether the gateway offers HTTP/2 to clients in addition to HTTP/1.1',
+            }),
+          ),
           clientCertificates: Type.Optional(
             Type.Object(
               {

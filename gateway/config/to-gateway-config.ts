@@ -103,6 +103,7 @@ function toTlsConfig(
   const { clientCertificates } = tls
   return {
     minVersion: DEFAULTS.tlsMinVersion,
+    http2: DEFAULTS.tlsHttp2,
     ...tls,
     clientCertificates:
       clientCertificates?.request === true

@@ -157,14 +157,7 @@ function createServices(options: PipelineOptions, handOver: HandOver | undefined
     tracker: createRequestTracker(options),
     targetRules: { origin, limitBytes: options.limits.targetBytes },
     certificateOf: createCertificateReader({ ...options.clientCertificates, ...options }),
-    fixedHeaders: [
-      'x-forwarded-host',
-      host,
-      'x-forwarded-proto',
-      protocol.slice(0, -1),
-      'via',
-      '1.1 scopegate',
-    ],
+    fixedHeaders: ['x-forwarded-host', host, 'x-forwarded-proto', protocol.slice(0, -1)],
     eventStreams: new Set(),
   }
 }

@@ -112,7 +112,7 @@ export type PipelineServices = PipelineOptions & {
   /** Rules for the request target, and for addresses in DPoP proofs. */
   readonly targetRules: Omit<TargetRules, 'method'>
   readonly certificateOf: CertificateReader
-  /** `x-forwarded-host` and `x-forwarded-proto` of the base URL, and `via`: name, value, name, value. */
+  /** `x-forwarded-host` and `x-forwarded-proto` of the base URL: name, value, name, value. */
   readonly fixedHeaders: readonly string[]
   /** Open event streams, so that a drain can end the streams. */
   readonly eventStreams: Set<EndableResponse>

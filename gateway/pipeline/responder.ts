@@ -7,7 +7,7 @@ import { adaptDenial } from './decision-endpoint.ts'
 import { rejectionReply } from './local-replies.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext, Responder } from './request-context.ts'
-import { type LocalReply, sendReply } from './send-reply.ts'
+import { isHttp2, type LocalReply, sendReply } from './send-reply.ts'
 
 export function createResponder(
   options: Pick<PipelineOptions, 'draining' | 'report' | 'onBroken' | 'decisionProtocol'>,
@@ -16,9 +16,14 @@ export function createResponder(
   const ending = new WeakSet<Socket>()
 
   function send({ request, response, canonical }: RequestContext, reply: LocalReply, closes: boolean): void {
-    const offersUpgrade = canonical?.headers.offersUpgrade === true
-    const ended = sendReply(request, response, reply, { closes: closes || draining() || offersUpgrade })
-    if (ended) ending.add(request.socket)
+    const ends = !isHttp2(request) && (closes || canonical?.headers.offersUpgrade === true)
+    const ended = sendReply(request, response, reply, { closes: ends || draining() })
+    if (ended) endConnection(request)
+  }
+
+  /** A later request on a connection of HTTP/1.1 follows the final response. */
+  function endConnection(request: IncomingMessage): void {
+    if (!isHttp2(request)) ending.add(request.socket)
   }
 
   function reject(context: RequestContext, rejection: Rejection): void {
@@ -64,11 +69,13 @@ export function createResponder(
       response.end(formatErrorBody({ error: 'server_error', error_description: 'Internal error.' }))
     },
     shouldClose({ request, canonical }) {
-      const ends = draining() || canonical?.headers.offersUpgrade === true || !isReceived(request, canonical)
-      if (ends) ending.add(request.socket)
+      const ends =
+        draining() ||
+        (!isHttp2(request) && (canonical?.headers.offersUpgrade === true || !isReceived(request, canonical)))
+      if (ends) endConnection(request)
       return ends
     },
-    isAfterFinalResponse: (request) => ending.has(request.socket),
+    isAfterFinalResponse: (request) => !isHttp2(request) && ending.has(request.socket),
   }
 }
 

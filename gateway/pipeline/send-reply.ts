@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { HTTP2 } from '../../policy-engine/match/clean-headers.ts'
 
 export type LocalReply = {
   readonly status: number
@@ -46,7 +47,7 @@ export function sendReply(
   reply: LocalReply,
   options: { readonly closes: boolean },
 ): boolean {
-  const unread = unreadBody(request)
+  const unread = isHttp2(request) ? 'none' : unreadBody(request)
   const closes = options.closes || unread === 'large' || unread === 'withheld'
   const headers = closes ? [...reply.headers, 'connection', 'close'] : [...reply.headers]
   response.writeHead(reply.status, headers)
@@ -65,13 +66,18 @@ export function sendReply(
   return true
 }
 
+/** In HTTP/2, each request has its own stream. After the response, the gateway resets a stream with an unread body. */
+export function isHttp2({ httpVersion }: Pick<IncomingMessage, 'httpVersion'>): boolean {
+  return httpVersion === HTTP2
+}
+
 /**
  * Sends the 100 response if the client waits for this response. HTTP/1.0 has no interim responses. The gateway does not
  * forward the `Expect` header.
  * Source: RFC 9110 section 10.1.1.
  */
 export function sendContinue({ httpVersion, headers }: IncomingMessage, response: ServerResponse): void {
-  if (httpVersion === '1.1' && headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+  if (httpVersion !== '1.0' && headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
 }
 
 /**
@@ -94,6 +100,10 @@ function unreadBody(request: IncomingMessage): 'none' | 'small' | 'large' | 'wit
  * the response.
  */
 export function endBeforeBody(request: IncomingMessage, response: ServerResponse): void {
+  if (isHttp2(request)) {
+    response.end()
+    return
+  }
   lingering.add(response)
   let bytes = 0
   const end = (): void => {

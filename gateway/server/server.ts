@@ -10,7 +10,7 @@ import { formatRejection } from '../pipeline/error-response.ts'
 import { isDrainingBody, isLingering } from '../pipeline/send-reply.ts'
 import { isWebsocketHandshake } from '../upstreams/websocket/handshake.ts'
 import { lastCompleteWaiting, serializePipelined } from './serialize-pipelined.ts'
-import { createTlsServer, type TlsOptions } from './tls/tls-server.ts'
+import { createTlsServer, type Http2Acceptor, type TlsOptions } from './tls/tls-server.ts'
 import { acceptUpgrade, type UpgradedConnection } from './upgraded-connection.ts'
 
 /** Options for `createServer()`. `headersLimitBytes` applies to the complete request head. */
@@ -29,6 +29,8 @@ export type ServerOptions = {
   readonly onUnparsed: (unparsed: UnparsedRequest) => void
   /** undefined: plain HTTP. */
   readonly tls: TlsOptions | undefined
+  /** Serves the TLS connections whose clients choose HTTP/2. undefined: only HTTP/1.1. */
+  readonly http2?: Http2Acceptor | undefined
   /** Called when the operating system cannot accept a connection, for example with EMFILE. The server continues. */
   readonly onAcceptError: (error: Error) => void
 }
@@ -39,7 +41,7 @@ export const HEAD_TIMEOUT_MS = 10_000
  * Limit for receiving head and body together. A large upload needs a connection that is fast enough for this limit.
  * Milliseconds.
  */
-const REQUEST_TIMEOUT_MS = 60_000
+export const REQUEST_TIMEOUT_MS = 60_000
 /**
  * Idle timeout of a connection. The timeout is longer than the usual 60 s of load balancers, so that a load balancer
  * closes an idle connection first. Milliseconds.
@@ -80,7 +82,9 @@ function createHttpServer(options: ServerOptions): Server {
     shouldUpgradeCallback: (request) => options.hasWebsockets() && isWebsocketHandshake(request),
   }
   const server =
-    options.tls === undefined ? http.createServer(settings) : createTlsServer(settings, options.tls)
+    options.tls === undefined
+      ? http.createServer(settings)
+      : createTlsServer(settings, options.tls, options.http2)
   const serve = (request: IncomingMessage, response: ServerResponse): void =>
     serializePipelined(request, response, options.handle)
   server.on('request', serve)

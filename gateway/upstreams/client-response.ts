@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import { TLSSocket } from 'node:tls'
 import { rawSocketOf } from '../../platform/net/raw-socket.ts'
 import { resetSocket } from '../../platform/net/reset-socket.ts'
+import { HTTP2 } from '../../policy-engine/match/clean-headers.ts'
 
 /**
  * The gateway sends a chunk up to this size as a string. Up to this size, the conversion to a string costs less than a
@@ -32,7 +33,7 @@ export const MAX_INTERIM_RESPONSES = 32
  * response without links. HTTP/1.0 clients get no interim responses. RFC 9110 section 15.2, RFC 8297.
  */
 export function relayInterim(response: ServerResponse, status: number, headers: IncomingHttpHeaders): void {
-  if (response.req.httpVersion !== '1.1') return
+  if (response.req.httpVersion === '1.0') return
   if (status === 102) response.writeProcessing()
   const links = headers['link']
   if (status !== 103 || links === undefined) return
@@ -46,10 +47,14 @@ export function relayInterim(response: ServerResponse, status: number, headers: 
 /**
  * Aborts a response with a TCP reset. The client therefore cannot mistake the response for complete. To an HTTP/1.0
  * client, a regular end of the connection means the end of the body. TLS connections are reset too, because many
- * clients ignore a missing close_notify.
+ * clients ignore a missing close_notify. A response of HTTP/2 ends with a reset of its stream.
  */
 export function resetClient(response: ServerResponse): void {
-  const { socket } = response
+  const { socket, req } = response
+  if (req.httpVersion === HTTP2) {
+    response.destroy()
+    return
+  }
   const raw = socket instanceof TLSSocket ? rawSocketOf(socket) : socket
   if (raw === null || raw === undefined) response.destroy()
   else resetSocket(raw)

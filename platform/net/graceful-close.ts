@@ -141,7 +141,7 @@ function closeUnlessReceived(socket: Socket, bytesRead: number, isBusy: SocketPr
   })
 }
 
-const HTTP1_RULES: CloseRules = { isBusy: isHttp1Busy, announce: announceHttp1Close }
+export const HTTP1_RULES: CloseRules = { isBusy: isHttp1Busy, announce: announceHttp1Close }
 
 /** Node then writes `Connection: close` into each response. RFC 9112 section 9.6. */
 function announceHttp1Close(server: NetServer): void {

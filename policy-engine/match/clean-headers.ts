@@ -29,6 +29,8 @@ export type CleanHeaders = {
   readonly offersUpgrade: boolean
 } & HeaderSource
 
+/** Version of a request in frames. A client can write `HTTP/2.0` in a request line of HTTP/1.1, but not this version. */
+export const HTTP2 = '2'
 const HOST = /^(?:[A-Za-z0-9\-._~]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/
 const DIGITS = /^\d{1,15}$/
 
@@ -91,9 +93,9 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
     }
   }
 
-  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+  if (httpVersion !== '1.1' && httpVersion !== '1.0' && httpVersion !== HTTP2)
     return malformed('This server supports HTTP/1.0 and HTTP/1.1.')
-  if (host === undefined ? httpVersion === '1.1' : !HOST.test(host))
+  if (host === undefined ? httpVersion !== '1.0' : !HOST.test(host))
     return malformed('Send one Host header with a host name or an IP address.')
   if (transferEncoding !== undefined) {
     if (contentLength !== undefined)

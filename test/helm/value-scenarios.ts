@@ -279,7 +279,7 @@ export const SCENARIOS: readonly Scenario[] = [
         ],
         bundledIssuer: { introspection: { timeout: '1s' } },
         trustedProxies: ['10.0.0.0/8'],
-        tls: { existingSecret: 'api-tls', minVersion: 'TLSv1.3' },
+        tls: { existingSecret: 'api-tls', minVersion: 'TLSv1.3', http2: true },
         assertion: { existingSecret: 'assertion-keys', existingSecretKey: 'keys.pem' },
         authorities: { existingConfigMap: 'authorities' },
         extraEnv: [{ name: 'GATEWAY_VARIABLE', value: 'one' }],
@@ -477,11 +477,12 @@ export const SCENARIOS: readonly Scenario[] = [
       ],
       ['gateway.trustedProxies', (c) => c.config('gateway')['trustedProxies'], ['10.0.0.0/8']],
       [
-        'gateway.tls.existingSecret, gateway.tls.minVersion',
+        'gateway.tls.existingSecret, gateway.tls.minVersion, gateway.tls.http2',
         (c) => c.config('gateway')['tls'],
         {
           ...{ certFile: '/etc/scopegate/secrets/tls.crt', keyFile: '/etc/scopegate/secrets/tls.key' },
           minVersion: 'TLSv1.3',
+          http2: true,
         },
       ],
       [
@@ -1668,6 +1669,7 @@ export const SCENARIOS: readonly Scenario[] = [
             certFile: '/etc/scopegate/secrets/tls.crt',
             keyFile: '/etc/scopegate/secrets/tls.key',
             minVersion: 'TLSv1.2',
+            http2: false,
           },
           [
             'gw-scopegate-certificate',

@@ -1,10 +1,11 @@
 import { editHeaders } from '../../../policy-engine/decide/header-edit.ts'
 import type { ForwardableContext } from '../request-context.ts'
+import { isHttp2 } from '../send-reply.ts'
 
 /**
  * Builds the headers of the upstream request. `clean-headers.ts` has removed the headers that clients must not set. The
  * gateway appends its own headers last, so that no nominated or repeated header can remove the gateway's headers.
- * Reads `canonical`, `route`, `caller`, `requestId` and `clientAddress`. Sets `upstreamHeaders`, which reuses and
+ * Reads `request`, `canonical`, `route`, `caller`, `requestId` and `clientAddress`. Sets `upstreamHeaders`, which reuses and
  * extends the list `canonical.headers.endToEnd` unless the policy edits these headers.
  */
 export function shapeRequest(context: ForwardableContext): undefined {
@@ -28,6 +29,8 @@ export function shapeRequest(context: ForwardableContext): undefined {
   }
   shaped.push('x-request-id', context.requestId, 'x-forwarded-for', context.clientAddress)
   for (const part of services.fixedHeaders) shaped.push(part)
+  // RFC 9110 section 7.6.3: the version of the received request.
+  shaped.push('via', isHttp2(context.request) ? '2.0 scopegate' : '1.1 scopegate')
   context.upstreamHeaders = shaped
   return undefined
 }

@@ -3,6 +3,7 @@ import { createServer, type Server, type ServerOptions } from 'node:https'
 import type {
   SecureContextOptions,
   SecureVersion,
+  TLSSocket,
   Server as TlsServer,
   TlsOptions as TlsServerOptions,
 } from 'node:tls'
@@ -19,6 +20,9 @@ export type TlsOptions = {
   readonly clientCertificates: { readonly ca: string | undefined } | undefined
   readonly onHandshakeFailure: (failure: HandshakeFailure) => void
 }
+
+/** Takes the connections whose clients choose HTTP/2. */
+export type Http2Acceptor = { accept(socket: TLSSocket): void }
 
 /** Limit for the TLS handshake. A slower client would occupy a connection for too long. Milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 10_000
@@ -43,11 +47,22 @@ const CIPHERS = [
 
 /**
  * Creates an HTTP/1.1 server over TLS. A new certificate applies to new handshakes; open connections keep the old
- * certificate. HTTP/2 is not offered. Timeouts and the connection limit are the same as for plain HTTP. The connection
- * limit also counts connections during the handshake.
+ * certificate. Timeouts and the connection limit are the same as for plain HTTP. The connection limit also counts
+ * connections during the handshake.
+ * @param http2 undefined: the server does not offer HTTP/2.
  */
-export function createTlsServer(http: ServerOptions, tls: TlsOptions): Server {
-  return openTlsServer((settings) => createServer({ ...http, ...settings, ALPNProtocols: ['http/1.1'] }), tls)
+export function createTlsServer(http: ServerOptions, tls: TlsOptions, http2?: Http2Acceptor): Server {
+  const ALPNProtocols = http2 === undefined ? ['http/1.1'] : ['h2', 'http/1.1']
+  const server = openTlsServer((settings) => createServer({ ...http, ...settings, ALPNProtocols }), tls)
+  if (http2 !== undefined) {
+    const [acceptHttp1] = server.rawListeners('secureConnection') as ((socket: TLSSocket) => void)[]
+    server.removeAllListeners('secureConnection')
+    server.on('secureConnection', (socket) => {
+      if (socket.alpnProtocol === 'h2') http2.accept(socket)
+      else acceptHttp1?.call(server, socket)
+    })
+  }
+  return server
 }
 
 /** Creates a server over TLS that keeps its certificate up to date. */

@@ -155,7 +155,15 @@ t.test('readGatewayConfig() requires a certificate that clients accept, and an h
   t.match(readGatewayConfig(withSecret(dir, env)).config.tls, {
     certFile: env.SCOPEGATE_TLS__CERT_FILE,
     minVersion: 'TLSv1.2',
+    http2: false,
   })
+  t.throws(() => readGatewayConfig(withSecret(dir, { ...env, SCOPEGATE_TLS__HTTP2: 'h2' })), {
+    message: /C104.*SCOPEGATE_TLS__HTTP2: tls\.http2 must be true or false/,
+  })
+  t.equal(
+    readGatewayConfig(withSecret(dir, { ...env, SCOPEGATE_TLS__HTTP2: 'true' })).config.tls?.http2,
+    true,
+  )
   t.equal(readGatewayConfig(withSecret(dir)).config.tls, undefined)
 })
 

@@ -201,6 +201,7 @@ const MALFORMED: readonly (readonly [
   ],
   ['HTTP/2.0', HOST, 'This server supports HTTP/1.0 and HTTP/1.1.', '2.0'],
   ['HTTP/0.9', HOST, 'This server supports HTTP/1.0 and HTTP/1.1.', '0.9'],
+  ['a request of HTTP/2 without a host', [], ONE_HOST, '2'],
 ]
 
 for (const [what, headers, detail, version] of MALFORMED)

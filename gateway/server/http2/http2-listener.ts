@@ -1,0 +1,271 @@
+import { constants, createServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
+import type { TLSSocket } from 'node:tls'
+import { type CloseRules, HTTP1_RULES } from '../../../platform/net/graceful-close.ts'
+import { normalizeIp } from '../../../platform/net/normalize-ip.ts'
+import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
+import { formatRejection } from '../../pipeline/error-response.ts'
+import {
+  CLOSE_TIMEOUT_MS,
+  HEAD_TIMEOUT_MS,
+  IDLE_TIMEOUT_MS,
+  REQUEST_TIMEOUT_MS,
+  type ServerOptions,
+} from '../server.ts'
+import type { Http2Acceptor } from '../tls/tls-server.ts'
+import { Http2Request, Http2Response } from './http2-messages.ts'
+
+/** Serves the connections of a TLS server whose clients have chosen HTTP/2. */
+export type Http2Listener = Http2Acceptor & {
+  /** For a server with connections of both protocols. */
+  readonly closeRules: CloseRules
+}
+
+export type Http2ListenerOptions = Pick<
+  ServerOptions,
+  'headersLimitBytes' | 'handle' | 'newRequestId' | 'connectionsLimit' | 'onUnparsed'
+>
+
+type Exchange = {
+  readonly request: Http2Request
+  readonly response: Http2Response
+  readonly startedMs: number
+  takenChunks: number
+  takenMs: number
+}
+
+type Connection = {
+  readonly socket: TLSSocket
+  readonly session: ServerHttp2Session
+  readonly exchanges: Set<Exchange>
+  openStreams: number
+  /** Time since which the connection has no stream. */
+  idleMs: number
+  /** Undefined before the first request. */
+  hasServed: boolean
+  isClosing: boolean
+  budget: number
+  budgetMs: number
+}
+
+/** Concurrent streams of a connection. Browsers and proxies open a further connection for more requests. */
+const MAX_STREAMS = 100
+/** Headers of a request. The limit in bytes is usually reached first. */
+const MAX_HEADERS = 2_000
+/**
+ * Memory of a connection for the parts of bodies that wait in all streams, header tables and queued frames. A stream can
+ * hold 64 KiB in each direction. Megabytes.
+ */
+const MAX_SESSION_MEMORY_MB = 16
+/**
+ * Frames that cost the gateway work, but give the client no response: PING, SETTINGS and aborted streams. A browser that
+ * leaves a page aborts up to 100 streams.
+ */
+const BUDGET = 500
+const BUDGET_PER_SECOND = 50
+/** Time in which a client must take a part of a response. Milliseconds. */
+const STALL_TIMEOUT_MS = 60_000
+const CHECK_INTERVAL_MS = 500
+/** This stream ID in GOAWAY announces the end of a connection, but rejects no stream. RFC 9113 section 6.8. */
+const ALL_STREAMS = 2 ** 31 - 1
+
+const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants
+
+/**
+ * Creates the HTTP/2 part of the public server. Each request passes through the same pipeline as a request of HTTP/1.1.
+ * The TLS server keeps its HTTP/1.1 code: `http2.createSecureServer()` has other time limits for HTTP/1.1.
+ */
+export function createHttp2Listener(options: Http2ListenerOptions): Http2Listener {
+  const { headersLimitBytes, connectionsLimit } = options
+  const connections = new Map<TLSSocket, Connection>()
+  let openStreams = 0
+  let isDraining = false
+  let timer: NodeJS.Timeout | undefined
+
+  const server = createServer({
+    settings: {
+      enablePush: false,
+      maxConcurrentStreams: MAX_STREAMS,
+      // Node resets a stream above this size. Twice the limit leaves room for the response 431.
+      maxHeaderListSize: 2 * headersLimitBytes,
+    },
+    maxHeaderListPairs: MAX_HEADERS,
+    maxSessionMemory: MAX_SESSION_MEMORY_MB,
+    streamResetBurst: BUDGET,
+    streamResetRate: BUDGET_PER_SECOND,
+    // An upstream can repeat every header. RFC 9110 section 5.2.
+    strictSingleValueFields: false,
+  })
+  let accepted: TLSSocket | undefined
+  server.on('session', (session) => {
+    if (accepted !== undefined) open(accepted, session)
+  })
+
+  function open(socket: TLSSocket, session: ServerHttp2Session): void {
+    const nowMs = performance.now()
+    const connection: Connection = {
+      socket,
+      session,
+      exchanges: new Set(),
+      openStreams: 0,
+      idleMs: nowMs,
+      hasServed: false,
+      isClosing: false,
+      budget: BUDGET,
+      budgetMs: nowMs,
+    }
+    connections.set(socket, connection)
+    timer ??= setInterval(checkAll, CHECK_INTERVAL_MS).unref()
+    const spend = (): void => spendBudget(connection)
+    session.on('ping', spend).on('remoteSettings', spend)
+    session.on('error', () => undefined) // the client broke the connection or the protocol
+    session.on('stream', (stream, headers, _flags, rawHeaders) => {
+      stream.on('error', () => undefined)
+      if (openStreams >= connectionsLimit) {
+        stream.close(NGHTTP2_REFUSED_STREAM)
+        return
+      }
+      openStreams += 1
+      connection.openStreams += 1
+      stream.once('close', () => {
+        openStreams -= 1
+        connection.openStreams -= 1
+        connection.idleMs = performance.now()
+        if (stream.rstCode !== NGHTTP2_NO_ERROR) spend()
+      })
+      if (isDraining) announceClose(connection)
+      const request = new Http2Request(stream, headers, rawHeaders)
+      // A client can reset a stream in the packet that opens it. Such a request never starts.
+      setImmediate(() => {
+        if (!isEnded(stream)) start(connection, request, headBytes(rawHeaders))
+      })
+    })
+    session.once('close', () => {
+      connections.delete(socket)
+      if (connections.size > 0) return
+      clearInterval(timer)
+      timer = undefined
+    })
+  }
+
+  function start(connection: Connection, request: Http2Request, bytes: number): void {
+    connection.hasServed = true
+    if (bytes > headersLimitBytes) {
+      reject(connection, request, { rejected: 'headers_too_large', limitBytes: headersLimitBytes })
+      return
+    }
+    const { stream } = request
+    const response = new Http2Response(stream, STALL_TIMEOUT_MS, () => announceClose(connection))
+    const nowMs = performance.now()
+    const exchange = { request, response, startedMs: nowMs, takenChunks: 0, takenMs: nowMs }
+    connection.exchanges.add(exchange)
+    stream.once('close', () => connection.exchanges.delete(exchange))
+    options.handle(request.asMessage(), response.asResponse())
+  }
+
+  /** Responds without the pipeline to a request that the gateway does not read. */
+  function reject({ socket }: Connection, { stream, method }: Http2Request, rejection: Rejection): void {
+    const requestId = options.newRequestId()
+    const { status, body } = formatRejection(rejection, {
+      requestId,
+      resourceMetadata: '',
+      tokenEndpoint: undefined,
+    })
+    const peer = normalizeIp(socket.remoteAddress)
+    options.onUnparsed({ requestId, status, rejected: rejection.rejected, peer })
+    const headers = {
+      ':status': status,
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(body),
+      'cache-control': 'no-store',
+      'x-request-id': requestId,
+      'x-scopegate-error': '1',
+    }
+    stream.respond(headers)
+    stream.end(method === 'HEAD' ? undefined : body)
+    if (!stream.endAfterHeaders) stream.close(NGHTTP2_NO_ERROR)
+  }
+
+  function checkAll(): void {
+    const nowMs = performance.now()
+    for (const connection of connections.values()) {
+      const { exchanges, hasServed, idleMs } = connection
+      for (const exchange of exchanges) check(connection, exchange, nowMs)
+      const limitMs = hasServed ? IDLE_TIMEOUT_MS : HEAD_TIMEOUT_MS
+      if (connection.openStreams === 0 && nowMs - idleMs > limitMs) closeGracefully(connection)
+    }
+  }
+
+  function check(connection: Connection, exchange: Exchange, nowMs: number): void {
+    const { request, response } = exchange
+    const { stream } = response
+    if (request.hasBody && !request.complete && nowMs - exchange.startedMs > REQUEST_TIMEOUT_MS) {
+      if (response.headersSent) stream.close(NGHTTP2_CANCEL)
+      else reject(connection, request, { rejected: 'request_timed_out' })
+      return
+    }
+    if (stream.writableLength === 0 || response.takenChunks !== exchange.takenChunks) {
+      exchange.takenChunks = response.takenChunks
+      exchange.takenMs = nowMs
+    } else if (nowMs - exchange.takenMs > response.stallTimeoutMs) stream.close(NGHTTP2_CANCEL)
+  }
+
+  return {
+    accept(socket) {
+      accepted = socket
+      server.emit('connection', socket)
+      accepted = undefined
+    },
+    closeRules: {
+      isBusy(socket) {
+        const connection = connections.get(socket as TLSSocket)
+        return connection === undefined ? HTTP1_RULES.isBusy(socket) : connection.openStreams > 0
+      },
+      announce(server) {
+        HTTP1_RULES.announce(server)
+        isDraining = true
+        for (const connection of connections.values()) announceClose(connection)
+      },
+    },
+  }
+}
+
+/** Closes a connection whose client sends more than `BUDGET_PER_SECOND` frames without use. */
+function spendBudget(connection: Connection): void {
+  const { session, budgetMs, budget } = connection
+  const nowMs = performance.now()
+  const refilled = budget + ((nowMs - budgetMs) / 1_000) * BUDGET_PER_SECOND
+  connection.budget = Math.min(BUDGET, refilled) - 1
+  connection.budgetMs = nowMs
+  if (connection.budget < 0 && !session.destroyed) session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM)
+}
+
+/** Asks the client to open further streams on another connection. Streams that are already on their way are accepted. */
+function announceClose({ session }: Connection): void {
+  if (!session.destroyed) session.goaway(NGHTTP2_NO_ERROR, ALL_STREAMS)
+}
+
+function closeGracefully(connection: Connection): void {
+  if (connection.isClosing) return
+  connection.isClosing = true
+  const { session, socket } = connection
+  announceClose(connection)
+  setTimeout(() => {
+    session.close()
+    // The client may never close its side of the connection.
+    setTimeout(() => {
+      if (connection.openStreams === 0) socket.destroy()
+    }, CLOSE_TIMEOUT_MS).unref()
+  }, CLOSE_TIMEOUT_MS).unref()
+}
+
+/** After RST_STREAM, respond() throws ERR_HTTP2_INVALID_STREAM. */
+function isEnded(stream: ServerHttp2Stream): boolean {
+  return stream.destroyed || stream.closed
+}
+
+/** Returns the size of the same head in HTTP/1.1. Bytes. */
+function headBytes(rawHeaders: readonly string[]): number {
+  let bytes = 0
+  for (const text of rawHeaders) bytes += text.length + 2
+  return bytes
+}
