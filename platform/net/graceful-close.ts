@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { Server as NetServer, type Socket } from 'node:net'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setImmediate as nextIteration, setTimeout as wait } from 'node:timers/promises'
 import { type TLSSocket, Server as TlsServer } from 'node:tls'
 import { rawSocketOf } from './raw-socket.ts'
 
@@ -9,7 +9,8 @@ export type GracefulClose = {
   /** Adds `Connection: close` to every response from now on. The server still accepts connections. */
   announce(): void
   /**
-   * Stops accepting, waits for active requests and closes idle connections.
+   * Accepts the connections in the queue of the system, and then stops accepting. Waits for active requests and closes
+   * idle connections.
    * @returns the number of connections closed by force at the end of `graceMs`.
    */
   finish(options: FinishOptions): Promise<number>
@@ -41,6 +42,9 @@ const QUIET_MS = 200
  * Milliseconds.
  */
 const HANDSHAKE_QUIET_MS = 2_000
+
+/** Maximum length of the queue of the system: the backlog of Node.js, and one connection that Linux adds. */
+const MAX_QUEUED = 512
 
 type Watched = { readonly bytesRead: number; quietMs: number }
 
@@ -78,7 +82,9 @@ export function gracefulClose(
     announce,
     async finish({ graceMs, quietMs = QUIET_MS }) {
       announce()
-      const closed = new Promise((resolve) => NetServer.prototype.close.call(server, resolve))
+      const closed = acceptQueued(server).then(
+        () => new Promise((resolve) => NetServer.prototype.close.call(server, resolve)),
+      )
       const watched = new Map<Socket, Watched>()
       let polledMs = performance.now()
       const timer = setInterval(() => {
@@ -101,6 +107,20 @@ export function gracefulClose(
       return cut
     },
   }
+}
+
+/**
+ * Waits until the server has accepted the connections in the queue of the system, because the close of the listener
+ * resets these connections. A client can already have sent a request. In each iteration of the event loop, libuv accepts
+ * one connection (https://github.com/libuv/libuv/pull/3696). The queue is empty after an iteration without a connection.
+ */
+async function acceptQueued(server: NetServer): Promise<void> {
+  let accepted = 0
+  const count = (): void => void accepted++
+  server.on('connection', count)
+  await nextIteration() // the current iteration can have polled the listener before this call
+  for (let before = -1; accepted > before && accepted < MAX_QUEUED; await nextIteration()) before = accepted
+  server.off('connection', count)
 }
 
 type SocketPredicate = (socket: Socket) => boolean

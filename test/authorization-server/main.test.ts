@@ -163,6 +163,30 @@ t.test(
   },
 )
 
+t.test('after SIGTERM, the server accepts the connections in the queue of the system', async (t) => {
+  const ran = run(t, { SCOPEGATE_DRAIN__DELAY: '0s' })
+  const { url } = await ran.ready
+  await send(`${url}${ENDPOINTS.jwks}`)
+  ran.child.kill('SIGSTOP') // a busy server
+  const sockets = Array.from({ length: 30 }, () =>
+    connect({ host: '127.0.0.1', port: Number(new URL(url).port) }),
+  )
+  const responses = sockets.map(async (socket) => {
+    socket.write(`GET ${ENDPOINTS.jwks} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`)
+    const [response] = await once(socket, 'data')
+    return String(response).split('\r\n')[0]
+  })
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+  ran.child.kill('SIGTERM')
+  ran.child.kill('SIGCONT')
+  t.strictSame(
+    await Promise.all(responses),
+    sockets.map(() => 'HTTP/1.1 200 OK'),
+  )
+  for (const socket of sockets) socket.destroy()
+  t.equal(await ran.ended, 0, ran.output())
+})
+
 t.test(
   'reports readiness with exactly these log fields and message fields, and exits with 0 on SIGTERM',
   async (t) => {

@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { gracefulClose } from '../../../platform/net/graceful-close.ts'
+import { until } from '../../fixtures/until.ts'
 
 async function start(t: Test, answer: RequestListener) {
   const server = createServer({ keepAliveTimeout: 72_000 }, answer)
@@ -53,11 +54,12 @@ t.test('idle connections and connections without a request do not delay the clos
 })
 
 t.test('a request on a kept-alive connection gets a response after the listener closed', async (t) => {
-  const { gentle, open, port } = await start(t, ok)
+  const { server, gentle, open, port } = await start(t, ok)
   const kept = await open()
   kept.write(REQUEST)
   await once(kept, 'data')
   const finished = gentle.finish({ graceMs: 60_000 })
+  await until('the listener is closed', async () => !server.listening)
   const rejected = connect(port, '127.0.0.1')
   const [error] = await once(rejected, 'error')
   t.equal(error.code, 'ECONNREFUSED')
@@ -66,6 +68,29 @@ t.test('a request on a kept-alive connection gets a response after the listener 
   t.match(String(answer), /^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n/is)
   t.equal(await finished, 0)
 })
+
+t.test(
+  'finish() accepts the connections in the queue of the system before the listener closes',
+  async (t) => {
+    const { server, gentle, port } = await start(t, ok)
+    const sockets = Array.from({ length: 20 }, () => connect(port, '127.0.0.1'))
+    for (const socket of sockets) t.teardown(() => socket.destroy())
+    const responses = sockets.map(async (socket) => {
+      socket.write(REQUEST)
+      const [response] = await once(socket, 'data')
+      return String(response).split('\r\n')[0]
+    })
+    // The next tick opens the connections. The server accepts the first connection later, in an iteration of the event loop.
+    await new Promise<void>((resolve) => process.nextTick(resolve))
+    const finished = gentle.finish({ graceMs: 60_000 })
+    t.equal(server.listening, true)
+    t.strictSame(
+      await Promise.all(responses),
+      sockets.map(() => 'HTTP/1.1 200 OK'),
+    )
+    t.equal(await finished, 0)
+  },
+)
 
 t.test('a pause of the whole machine does not make a connection idle', async (t) => {
   const { server, gentle, open } = await start(t, ok)
