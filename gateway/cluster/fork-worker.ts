@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
+import { setImmediate as nextIteration } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { LogLevel } from '../../platform/logging/log-schema.ts'
 import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
@@ -134,6 +135,8 @@ export function forkWorker(
   forked.on('message', (message: WorkerMessage) => {
     if (message.kind === 'replace') onReplace(worker, message.reason)
     if (message.kind === 'leaving') worker.send({ kind: 'leave' })
+    if (message.kind === 'poll_listener')
+      void pollListener().then(() => worker.send({ kind: 'listener_polled' }))
     if (message.kind === 'metrics' || message.kind === 'final_metrics') lastMetrics = message.metrics
     if (message.kind === 'applied' && message.outcome.result !== 'broken' && policies !== undefined)
       policies = {
@@ -145,6 +148,12 @@ export function forkWorker(
     if ('requestId' in message) waiting.get(message.requestId)?.(message)
   })
   return worker
+}
+
+/** The first iteration of the event loop can have polled the listener before this call. */
+async function pollListener(): Promise<void> {
+  await nextIteration()
+  await nextIteration()
 }
 
 /** Internal message of node:cluster: the transfer of a connection, or the worker's acknowledgment. */

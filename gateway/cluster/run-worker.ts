@@ -22,7 +22,7 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
   async function stop(how: ShutdownOptions['how']): Promise<void> {
     if (stopping) return
     stopping = true
-    await serving.close({ how })
+    await serving.close({ how, pollListener })
     // Connections in transit to this process go back to the supervisor, which hands the connections to another worker.
     const leave = awaitMessage('leave')
     sendMessage({ kind: 'leaving' })
@@ -67,6 +67,21 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
     policies: { hash, routes: routes.length, states, locations },
   })
   return (reason) => sendMessage({ kind: 'replace', reason })
+}
+
+let polls = Promise.resolve()
+
+/**
+ * See `FinishOptions` of a graceful close. The supervisor has the listener. Concurrent polls run one after the other, so
+ * that each poll gets its own reply.
+ */
+function pollListener(): Promise<void> {
+  polls = polls.then(async () => {
+    const polled = awaitMessage('listener_polled')
+    sendMessage({ kind: 'poll_listener' })
+    await polled
+  })
+  return polls
 }
 
 function awaitMessage<K extends SupervisorMessage['kind']>(

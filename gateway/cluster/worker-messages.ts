@@ -38,6 +38,8 @@ export type SupervisorMessage =
    * connections to the supervisor.
    */
   | { readonly kind: 'leave' }
+  /** Reply to `poll_listener`. The worker has received all connections that the supervisor sent before. */
+  | { readonly kind: 'listener_polled' }
 
 export type WorkerMessage =
   | { readonly kind: 'ready'; readonly url: string; readonly policies: WorkerPolicies }
@@ -52,6 +54,8 @@ export type WorkerMessage =
   | { readonly kind: 'replace'; readonly reason: string }
   | { readonly kind: 'checks'; readonly requestId: number; readonly checks: readonly ReadinessCheck[] }
   | { readonly kind: 'metrics'; readonly requestId: number; readonly metrics: MetricsJson }
+  /** Before the worker closes its listener, the supervisor accepts connections from the queue of the system. */
+  | { readonly kind: 'poll_listener' }
   /** The worker accepts no more connections. Connections from node:cluster may still be in transit. */
   | { readonly kind: 'leaving' }
   | { readonly kind: 'final_metrics'; readonly metrics: MetricsJson }

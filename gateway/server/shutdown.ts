@@ -12,6 +12,8 @@ export type ShutdownOptions = {
    * - `immediate`: shut down without a delay.
    */
   readonly how: 'graceful' | 'handoff' | 'immediate'
+  /** Polls the listener of the public port, if another process has the listener. See `FinishOptions`. */
+  readonly pollListener?: () => Promise<unknown>
 }
 
 /**
@@ -19,7 +21,7 @@ export type ShutdownOptions = {
  * the grace period, closes the remaining connections.
  */
 export async function shutdown(
-  { how }: ShutdownOptions,
+  { how, pollListener }: ShutdownOptions,
   serving: {
     readonly drain: DrainConfig
     readonly connections: GracefulClose
@@ -48,7 +50,8 @@ export async function shutdown(
   )
   const cut = await connections.finish({
     graceMs: leftMs(),
-    ...(how === 'handoff' ? { quietMs: delayMs } : {}),
+    // After a handoff, the other worker accepts the queued connections.
+    ...(how === 'handoff' ? { quietMs: delayMs, pollListener: async () => undefined } : { pollListener }),
   })
   if (cut > 0)
     logger.warn(

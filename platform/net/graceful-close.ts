@@ -23,6 +23,11 @@ export type FinishOptions = {
   readonly graceMs: number
   /** A connection without received bytes for this time is idle. Minimum and default: 200. Milliseconds. */
   readonly quietMs?: number
+  /**
+   * Accepts at least one connection if the queue of the system has connections. Resolves when this server has received
+   * the connection. Default: one iteration of the event loop of this process.
+   */
+  readonly pollListener?: (() => Promise<unknown>) | undefined
 }
 
 /** Interval between two checks of the open connections during shutdown. Milliseconds. */
@@ -80,9 +85,9 @@ export function gracefulClose(
 
   return {
     announce,
-    async finish({ graceMs, quietMs = QUIET_MS }) {
+    async finish({ graceMs, quietMs = QUIET_MS, pollListener = nextIteration }) {
       announce()
-      const closed = acceptQueued(server).then(
+      const closed = acceptQueued(server, pollListener).then(
         () => new Promise((resolve) => NetServer.prototype.close.call(server, resolve)),
       )
       const watched = new Map<Socket, Watched>()
@@ -112,14 +117,14 @@ export function gracefulClose(
 /**
  * Waits until the server has accepted the connections in the queue of the system, because the close of the listener
  * resets these connections. A client can already have sent a request. In each iteration of the event loop, libuv accepts
- * one connection (https://github.com/libuv/libuv/pull/3696). The queue is empty after an iteration without a connection.
+ * one connection (https://github.com/libuv/libuv/pull/3696). The queue is empty after a poll without a connection.
  */
-async function acceptQueued(server: NetServer): Promise<void> {
+async function acceptQueued(server: NetServer, pollListener: () => Promise<unknown>): Promise<void> {
   let accepted = 0
   const count = (): void => void accepted++
   server.on('connection', count)
-  await nextIteration() // the current iteration can have polled the listener before this call
-  for (let before = -1; accepted > before && accepted < MAX_QUEUED; await nextIteration()) before = accepted
+  await pollListener() // the current iteration can have polled the listener before this call
+  for (let before = -1; accepted > before && accepted < MAX_QUEUED; await pollListener()) before = accepted
   server.off('connection', count)
 }
 

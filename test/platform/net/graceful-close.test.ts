@@ -92,6 +92,15 @@ t.test(
   },
 )
 
+t.test('finish() closes the listener while clients open one connection after the other', async (t) => {
+  const { server, gentle, port } = await start(t, ok)
+  const openNext = (): void => void connect(port, '127.0.0.1').on('error', () => undefined)
+  server.on('connection', openNext)
+  openNext()
+  await once(server, 'connection')
+  t.equal(await gentle.finish({ graceMs: 60_000 }), 0)
+})
+
 t.test('a pause of the whole machine does not make a connection idle', async (t) => {
   const { server, gentle, open } = await start(t, ok)
   const connected = once(server, 'connection')
