@@ -28,6 +28,12 @@ export type TrialStore = {
   /** Environment variables for each authorization server and each gateway. */
   readonly serverSettings: Readonly<Record<string, string>>
   readonly gatewaySettings: Readonly<Record<string, string>>
+  /**
+   * Environment variables for each authorization server, if the trial has no failover. The servers then connect to the
+   * store directly. Otherwise, they connect through a proxy in the process of the trial, and a busy process delays each
+   * query.
+   */
+  readonly directSettings: Readonly<Record<string, string>>
   /** Gateways connect to these ports of the store. */
   readonly gatewayPorts: readonly number[]
   /** If true, a new primary has every acknowledged write. */
@@ -52,6 +58,7 @@ export const STORES = {
 
 export type StoreName = keyof typeof STORES
 
+/** `folder` contains the data. `STORES.redis` and `STORES.postgres` write their logs beside this folder. */
 type Place = { readonly folder: string; readonly cleanup: Cleanup }
 
 /** The primary or the replica of a Redis shard. */
@@ -69,14 +76,17 @@ const PAUSE_MS = 5_000
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always']
 
 async function startStandalone({ folder, cleanup }: Place): Promise<TrialStore> {
-  let redis = await startRedis({ folder, keepsData: true })
+  const options = { folder, keepsData: true, log: `${folder}.log` }
+  let redis = await startRedis(options)
   cleanup.add(() => redis.stop())
   const start = async (): Promise<FaultEnd> => {
-    redis = await startRedis({ folder, port: redis.port, keepsData: true })
+    redis = await startRedis({ ...options, port: redis.port })
     return { endedMs: performance.now() }
   }
+  const serverSettings = { SCOPEGATE_STORE__TYPE: 'redis', REDIS_URL: redis.url }
   return {
-    serverSettings: { SCOPEGATE_STORE__TYPE: 'redis', REDIS_URL: redis.url },
+    serverSettings,
+    directSettings: serverSettings,
     gatewaySettings: { REDIS_URL: redis.url },
     gatewayPorts: [redis.port],
     isFailoverDurable: true,
@@ -113,8 +123,10 @@ async function startWithSentinel({ folder, cleanup }: Place): Promise<TrialStore
     SCOPEGATE_REDIS__SENTINEL__NAME: name,
     SCOPEGATE_REDIS__SENTINEL__ADDRESSES: addresses.join(','),
   }
+  const serverSettings = { SCOPEGATE_STORE__TYPE: 'redis', ...settings }
   return {
-    serverSettings: { SCOPEGATE_STORE__TYPE: 'redis', ...settings },
+    serverSettings,
+    directSettings: serverSettings,
     gatewaySettings: settings,
     gatewayPorts: [...addresses.map(portOf), ...servers.map(({ port }) => port)],
     ...replicatedRedis(
@@ -152,8 +164,10 @@ async function startRedisCluster({ folder, cleanup }: Place): Promise<TrialStore
   const shard = Math.floor((slot * 3) / 16_384)
   const nodes = [shard, shard + 3].flatMap((index) => cluster.nodes[index] ?? [])
   const settings = { SCOPEGATE_REDIS__CLUSTER__ADDRESSES: cluster.addresses.join(',') }
+  const serverSettings = { SCOPEGATE_STORE__TYPE: 'redis', ...settings }
   return {
-    serverSettings: { SCOPEGATE_STORE__TYPE: 'redis', ...settings },
+    serverSettings,
+    directSettings: serverSettings,
     gatewaySettings: settings,
     gatewayPorts: cluster.nodes.map(({ port }) => port),
     ...replicatedRedis(nodes, async (replica) => void (await replica.redis.call('CLUSTER', 'FAILOVER'))),
@@ -259,7 +273,7 @@ function watchPrimary(
 
 /** Starts PostgreSQL with a synchronous standby, behind a proxy that forwards to the current primary. */
 async function startPostgresPair({ folder, cleanup }: Place): Promise<TrialStore> {
-  const first = await startPostgres()
+  const first = await startPostgres({ log: `${folder}.log` })
   cleanup.add(() => first.remove())
   const copy = join(folder, 'standby')
   const origin = ['--host=127.0.0.1', `--port=${first.port}`, '--username=admin']
@@ -268,6 +282,7 @@ async function startPostgresPair({ folder, cleanup }: Place): Promise<TrialStore
   execFileSync('chmod', ['700', copy])
   const standby = await startPostgres({
     from: copy,
+    log: `${folder}-standby.log`,
     settings: {
       primary_conninfo: `host=127.0.0.1 port=${first.port} user=admin`,
       wal_retrieve_retry_interval: '200ms',
@@ -292,11 +307,13 @@ async function startPostgresPair({ folder, cleanup }: Place): Promise<TrialStore
     await primary.start()
     return { endedMs: performance.now() }
   }
+  const directSettings = { SCOPEGATE_STORE__TYPE: 'postgres', SCOPEGATE_POSTGRES__URL: first.url }
   return {
     serverSettings: {
-      SCOPEGATE_STORE__TYPE: 'postgres',
+      ...directSettings,
       SCOPEGATE_POSTGRES__URL: first.url.replace(`:${first.port}/`, `:${way.port}/`),
     },
+    directSettings,
     gatewaySettings: {},
     gatewayPorts: [],
     isFailoverDurable: true,

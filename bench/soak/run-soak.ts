@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BenchError } from '../bench-error.ts'
@@ -6,19 +6,23 @@ import { type Cleanup, createCleanup } from '../cleanup.ts'
 import { formatMeasurements, type Measurement } from './measurement.ts'
 
 export type Soak = {
-  /** The soak test removes this empty folder at its end. */
+  /**
+   * An empty folder. At its end, the soak test removes this folder. After a failure, the soak test keeps the files with
+   * the suffix `.log` in this folder, and removes all other files.
+   */
   readonly folder: string
   readonly cleanup: Cleanup
 }
 
 /**
- * Runs one soak test. Prints every number beside its limit, and the load of the machine. Sets the exit code to 1 if a
- * number exceeds its limit.
+ * Runs one soak test. Prints every number beside its limit, and the load of the machine. If a number exceeds its limit,
+ * sets the exit code to 1 and prints the folder of the logs.
  */
 export async function runSoak(measure: (soak: Soak) => Promise<readonly Measurement[]>): Promise<void> {
   const cleanup = createCleanup()
   const folder = mkdtempSync(join(tmpdir(), 'scopegate-soak-'))
-  cleanup.add(() => rmSync(folder, { recursive: true, force: true }))
+  let passed = false
+  cleanup.add(() => (passed ? rmSync(folder, { recursive: true, force: true }) : keepLogs(folder)))
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => cleanup.run().finally(() => process.exit(1)))
   const before = loadAverage()
@@ -28,7 +32,8 @@ export async function runSoak(measure: (soak: Soak) => Promise<readonly Measurem
     console.log(formatMeasurements(rows))
     const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0)
     console.log(`${seconds} s; load average ${before} before, ${loadAverage()} after`)
-    process.exitCode = rows.every((row) => row.passed !== false) ? 0 : 1
+    passed = rows.every((row) => row.passed !== false)
+    process.exitCode = passed ? 0 : 1
   } finally {
     await cleanup.run()
   }
@@ -60,6 +65,15 @@ export async function measureParts(soak: Soak, parts: SoakParts): Promise<readon
     await cleanup.run()
   }
   return rows
+}
+
+/** Removes all files except the logs, because the other files contain secrets and the data of the store. */
+function keepLogs(folder: string): void {
+  const names = readdirSync(folder)
+  const others = names.filter((name) => !name.endsWith('.log'))
+  for (const name of others) rmSync(join(folder, name), { recursive: true, force: true })
+  if (others.length === names.length) rmSync(folder, { recursive: true })
+  else console.log(`The logs of the processes are in ${folder}`)
 }
 
 function loadAverage(): string {

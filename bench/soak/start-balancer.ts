@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { quietPort } from '../../test/fixtures/start-scopegate.ts'
 import { BenchError } from '../bench-error.ts'
@@ -11,7 +11,8 @@ import type { ServicePorts } from './revocation-cluster.ts'
 /**
  * Starts HAProxy as two load balancers, one for the gateways and one for the authorization servers. HAProxy selects the
  * ready processes in rotation, like a Service of Kubernetes. It reads `/readyz` of each process every 200 ms. If a
- * process refuses the connection, HAProxy connects to the next process. It repeats no request that it has sent.
+ * process refuses the connection, HAProxy connects to the next process. It repeats no request that it has sent. Its log in
+ * `folder` contains each request, each health check with a new result, and each change of a server.
  * @returns the URLs of both load balancers.
  * @throws {BenchError} ERR_BENCH_START if HAProxy is not installed or does not start.
  */
@@ -30,15 +31,20 @@ export async function startBalancers(
     `${DEFAULTS}${section('gateways', gateways, services.gateways)}${section('servers', servers, services.servers)}`,
   )
   const command = [program, '-db', '-f', file]
-  const started = startProcess({ name: 'haproxy', command, cores: undefined, cleanup })
+  const stdout = openSync(join(folder, 'haproxy.log'), 'a')
+  const started = startProcess({ name: 'haproxy', command, cores: undefined, cleanup, stdout })
   await waitForPort(started, gateways)
   return { gateways: `http://127.0.0.1:${gateways}`, servers: `http://127.0.0.1:${servers}` }
 }
 
 const DEFAULTS = `global
   maxconn 4000
+  log stdout format timed local0
 defaults
   mode http
+  log global
+  option httplog
+  option log-health-checks
   balance roundrobin
   option http-server-close
   option redispatch 1

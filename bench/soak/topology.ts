@@ -4,7 +4,7 @@
 // failed requests of each step beside their limit. The exit code is 1 if a number exceeds its limit. Options:
 // --store=redis|postgres, --tokens=opaque|jwt, --previous=REVISION (a commit with the same schema of the store; without
 // this option, no replacement).
-import { mkdirSync, readFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
@@ -12,7 +12,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { BenchError } from '../bench-error.ts'
 import { checkOut } from '../check-out.ts'
-import { startAvailabilityLoad } from './availability-load.ts'
+import { startAvailabilityLoad, type Use } from './availability-load.ts'
 import { STORES } from './availability-stores.ts'
 import { settle } from './availability-trial.ts'
 import type { Measurement } from './measurement.ts'
@@ -47,6 +47,7 @@ await runSoak(async (soak) => {
   const load = await startAvailabilityLoad({ gateways: front, client: cluster.client }, LOAD)
   await wait(CALM_MS)
   const rows: Measurement[] = []
+  const failures = join(soak.folder, 'failed-requests.log')
 
   async function measure(name: string, change: () => Promise<Step['kill']>): Promise<void> {
     load.takeUses()
@@ -57,8 +58,7 @@ await runSoak(async (soak) => {
     const step = { name, startedMs, endedMs, openMs, kill }
     const measured = summarizeStep([...uses, ...load.takeUses()], step)
     console.log(measured.rows.map((row) => `${row.what}: ${row.measured}`).join('\n'))
-    for (const { kind, status, sentMs } of measured.otherFailures.slice(0, 10))
-      console.log(`  ${kind} ${status}, sent ${(sentMs - startedMs).toFixed(0)} ms after the start`)
+    for (const use of measured.otherFailures) appendFileSync(failures, `${describeFailure(name, use)}\n`)
     rows.push(...measured.rows)
   }
 
@@ -99,6 +99,12 @@ await runSoak(async (soak) => {
     }
   }
 })
+
+/** The times have the format of the logs of the processes. */
+function describeFailure(step: string, { kind, status, sentMs, endMs }: Use): string {
+  const [sent, end] = [sentMs, endMs].map((ms) => new Date(performance.timeOrigin + ms).toISOString())
+  return `${step}: ${kind} ${status}, sent ${sent}, ended ${end}`
+}
 
 /** Kills all processes of a service, and starts the service again. */
 async function killService(service: ClusterService): Promise<Step['kill']> {
@@ -142,7 +148,7 @@ async function startTopology(options: ReturnType<typeof readOptions>, { folder, 
     redis: undefined,
     eventStream: true,
     balance: (services) => startBalancers({ folder, cleanup }, services),
-    serverSettings: { SCOPEGATE_ACCESS_TOKENS__FORMAT: options.tokens, ...drain, ...store.serverSettings },
+    serverSettings: { SCOPEGATE_ACCESS_TOKENS__FORMAT: options.tokens, ...drain, ...store.directSettings },
     gatewaySettings: (_, server) => ({
       SCOPEGATE_WORKERS: String(WORKERS),
       ...drain,
