@@ -428,16 +428,30 @@ scopegate.deployment.
 
 {{/*
 A value as text, with evaluated template expressions. Rejects an expression of another program, such as {{ .password }}: helm would replace
-it by an empty text. Takes (dict "root" $ "path" path "value" value).
+it by an empty text, or skip its block. Takes (dict "root" $ "path" path "value" value).
 */}}
 {{- define "scopegate.evaluate" -}}
 {{- $text := ternary .value (toYaml .value) (kindIs "string" .value) -}}
-{{- $unquoted := regexReplaceAll "\\{\\{-?\\s*(\"[^\"]*\"|`[^`]*`)\\s*-?\\}\\}" $text "" -}}
-{{- range ternary list (regexFindAll "\\{\\{-?\\s*\\$?\\.\\w+" $unquoted -1) (regexMatch "\\{\\{-?\\s*(range|with)\\b" $unquoted) -}}
-{{- $field := regexFind "\\w+$" . -}}
-{{- if not (has $field (list "Capabilities" "Chart" "Files" "Release" "Template" "Values")) -}}
-{{- fail (printf "%s contains {{ .%s }}, and helm would replace this expression by an empty text. For an expression of another program, write {{`{{ .%s }}`}}." $.path $field $field) -}}
+{{- $path := .path -}}
+{{- /* Whether each open block changes the context. */ -}}
+{{- $blocks := list -}}
+{{- $literal := "/\\*(?s:.)*?\\*/|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`" -}}
+{{- range $action := regexFindAll (printf "\\{\\{(?:%s|[^\"`}]|\\}[^}])*\\}\\}" $literal) $text -1 -}}
+{{- $code := regexReplaceAll $literal $action " " -}}
+{{- /* The fields of a result, such as `(urlParse $url).host`, are no fields of the context. */ -}}
+{{- $code = regexReplaceAll "\\)[.\\w]+" $code " " -}}
+{{- $words := regexSplit "[\\s(){}|,=-]+" $code -1 | compact -}}
+{{- range $words -}}
+{{- $field := regexFind "^\\$?\\.[A-Za-z]\\w*" . | trimPrefix "$" -}}
+{{- $isContext := and (has . (list "." "$")) (not (regexMatch "\\b(include|template|tpl)\\b" $code)) -}}
+{{- $isUnknown := and $field (not (has $field (list ".Capabilities" ".Chart" ".Files" ".Release" ".Subcharts" ".Template" ".Values"))) -}}
+{{- if and (or $isContext $isUnknown) (or (hasPrefix "$" .) (not (has true $blocks))) -}}
+{{- fail (printf "%s contains %s, and helm has no value for %s. For an expression of another program, write {{`%s`}}." $path $action . $action) -}}
 {{- end -}}
+{{- end -}}
+{{- $keyword := first $words -}}
+{{- if has $keyword (list "block" "define" "if" "range" "with") }}{{ $blocks = append $blocks (ne $keyword "if") }}{{ end -}}
+{{- if eq $keyword "end" }}{{ $blocks = initial $blocks | default list }}{{ end -}}
 {{- end -}}
 {{- tpl $text .root -}}
 {{- end }}
