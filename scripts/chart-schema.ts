@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { findPackageRoot } from '../platform/process/package-root.ts'
 
 /**
- * Returns the content of helm/values.schema.json: helm/strict.schema.json without the rejection of unknown keys, and
- * without required keys. helm/templates/_keys.tpl checks both, because the messages of helm contain no remedy.
+ * Returns the content of helm/values.schema.json: helm/strict.schema.json without the rules for names of keys, and
+ * without required keys. helm/templates/_keys.tpl checks both, because the messages of helm contain no remedy, and name
+ * a wrong place for `propertyNames`.
  */
 export function chartSchema(): string {
   const strict: object = JSON.parse(readFileSync(join(findPackageRoot(), 'helm/strict.schema.json'), 'utf8'))
@@ -12,13 +13,17 @@ export function chartSchema(): string {
   return `${JSON.stringify(relax({ $comment, ...strict }), null, 2)}\n`
 }
 
+const NOT_COPIED = ['required', 'propertyNames']
+
 /** Keeps the entries of `oneOf`, because their keys select the entry. */
 function relax(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(relax)
   if (typeof schema !== 'object' || schema === null) return schema
   return Object.fromEntries(
     Object.entries(schema)
-      .filter(([key, value]) => key !== 'required' && (key !== 'additionalProperties' || value !== false))
+      .filter(
+        ([key, value]) => !NOT_COPIED.includes(key) && (key !== 'additionalProperties' || value !== false),
+      )
       .map(([key, value]) => [key, key === 'oneOf' ? value : relax(value)]),
   )
 }

@@ -1,5 +1,5 @@
 {{- /*
-Rejects keys that the schema does not name, and required keys without a value. Takes the schema and the value of an object, and the path of its keys.
+Rejects keys that the schema does not allow, and required keys without a value. Takes the schema and the value of an object, and the path of its keys.
 complete: whether values.yaml contains the object, so that each key has a default value.
 */ -}}
 {{- define "scopegate.checkKeys" -}}
@@ -13,6 +13,11 @@ complete: whether values.yaml contains the object, so that each key has a defaul
 {{- end }}
 {{- range $key, $value := .value }}
 {{- $path := printf "%s%s" $.prefix $key }}
+{{- with $schema.propertyNames }}
+{{- if or (has $key (dig "not" "enum" list .)) (not (regexMatch (default "" .pattern) $key)) }}
+{{- fail (printf "%s must not contain the key %q. %s" (trimSuffix "." $.prefix) $key .description) }}
+{{- end }}
+{{- end }}
 {{- $child := get $keys $key }}
 {{- if not (hasKey $keys $key) }}
 {{- if and (hasKey $schema "additionalProperties") (kindIs "bool" $other) }}

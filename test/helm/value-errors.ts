@@ -55,6 +55,34 @@ export const KEY_ERRORS: readonly ValueError[] = [
     says: 'policies.sources[0].permision is not a value of this chart. Did you mean policies.sources[0].permissions?',
   },
   {
+    set: ['policies.inline.a\\.yaml=x'],
+    says: 'policies.inline must not contain the key "a.yaml". The name of a policy file contains only letters, digits, "-", "." and "_", and ends with .policy.yaml.',
+  },
+  {
+    set: ['upstreams.Api.url=https://x'],
+    says: 'upstreams must not contain the key "Api". The name of an upstream has at most 64 lower-case letters, digits and "-", with a letter or digit at both ends.',
+  },
+  {
+    set: ['certificate.spec.dnsNames={x}'],
+    says: 'certificate.spec must not contain the key "dnsNames". The chart sets this field. Set the value of the same name in certificate.',
+  },
+  {
+    set: ['autoscaling.behavior.scaleup.a=b'],
+    says: 'autoscaling.behavior.scaleup is not a value of this chart. Did you mean autoscaling.behavior.scaleUp?',
+  },
+  {
+    set: ['redis.cluster.address=a'],
+    says: 'redis.cluster.address is not a value of this chart. Did you mean redis.cluster.addresses?',
+  },
+  {
+    set: ['autoscaling.minReplicas=null'],
+    says: 'autoscaling.minReplicas is null. Remove this line to use the default value, or set a value.',
+  },
+  {
+    set: ['authorizationServer.autoscaling.maxReplicas=null'],
+    says: 'authorizationServer.autoscaling.maxReplicas is null. Remove this line to use the default value, or set a value.',
+  },
+  {
     set: ['upstreams.api.ur=https://x'],
     says: 'upstreams.api.ur is not a value of this chart. Did you mean upstreams.api.url?',
   },
