@@ -685,7 +685,7 @@ Takes (dict "root" $ "component" name "own" values "files" list), with the files
 {{- $text = replace (printf "issuer: %s\n" (include "scopegate.issuer" .root)) "" $text -}}
 {{- $ports := list -}}
 {{- if eq .component "authorization-server" -}}
-{{- range concat $values.authorizationServer.clientDocuments.domains (dig "registration" "clientDocuments" "domains" list $values.authorizationServer.config) -}}
+{{- range concat $values.authorizationServer.clientDocuments.domains (dig "registration" "clientDocuments" "domains" list $values.authorizationServer.config | default list) -}}
 {{- $text = printf "%s\nhttps://%s" $text . -}}
 {{- end -}}
 {{- end -}}

@@ -541,4 +541,24 @@ export const VALUE_ERRORS: readonly ValueError[] = [
     set: ['redis.url=redis://redis', 'redis.sentinelPasswordSecret=own'],
     says: 'redis.sentinelPasswordSecret is set, but redis.sentinel is empty, so no service uses the Secret. Set redis.sentinel, or remove sentinelPasswordSecret.',
   },
+  {
+    set: ['gateway.config.drain=null'],
+    says: 'gateway.config.drain is null. Remove this line to use the default value, or set a map.',
+  },
+  {
+    set: ['gateway.config.drain=20s'],
+    says: 'gateway.config.drain is "20s". Remove this line to use the default value, or set a map.',
+  },
+  {
+    set: ['authorizationServer.config.registration=null'],
+    says: 'authorizationServer.config.registration is null. Remove this line to use the default value, or set a map.',
+  },
+  {
+    set: ['authorizationServer.config.registration.clientDocuments=null'],
+    says: 'authorizationServer.config.registration.clientDocuments is null. Remove this line to use the default value, or set a map.',
+  },
+  {
+    set: ['autoscaling.enabled=true', 'autoscaling.targetCPUUtilizationPercentage=null'],
+    says: 'autoscaling.enabled is true, but no metric is set, so the HorizontalPodAutoscaler could not scale. Set autoscaling.targetCPUUtilizationPercentage, targetMemoryUtilizationPercentage or metrics. If another autoscaler sets the number of pods, set autoscaling.create to false.',
+  },
 ]
