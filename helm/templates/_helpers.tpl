@@ -164,10 +164,14 @@ sign-in-{{ . }}-client-secret
 {{- dict "podSelector" (dict "matchLabels" (include "scopegate.selectorLabels" . | fromYaml)) | toJson }}
 {{- end }}
 
-{{/* The DNS names of the certificate, as JSON. */}}
+{{/* `dnsNames` and `ipAddresses` of the certificate, as JSON. */}}
 {{- define "scopegate.certificateNames" -}}
-{{- $names := .Values.certificate.dnsNames -}}
-{{- range ternary (include "scopegate.publicRoutes" . | fromJsonArray) list (empty $names) }}{{ $names = append $names .host }}{{ end -}}
+{{- $names := dict -}}
+{{- with .Values.certificate.dnsNames }}{{ $_ := set $names "dnsNames" . }}{{ end -}}
+{{- range ternary (include "scopegate.publicRoutes" . | fromJsonArray) list (empty $names) -}}
+{{- $kind := ternary "ipAddresses" "dnsNames" (regexMatch "^[0-9.]+$|:" .host) -}}
+{{- $_ := set $names $kind (append (get $names $kind | default list) .host) -}}
+{{- end -}}
 {{- toJson $names -}}
 {{- end }}
 
