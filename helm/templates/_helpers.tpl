@@ -711,7 +711,7 @@ Takes (dict "root" $ "component" name "own" values "files" list), with the files
 {{- range $values.policies.sources -}}
 {{- with .git -}}
 {{- if include "scopegate.isSsh" .url -}}
-{{- $ports = regexReplaceAll "^ssh://[^/:]*(:([0-9]+))?/.*$|^.*$" .url "${2}" | default "22" | int | append $ports -}}
+{{- $ports = regexReplaceAll "^ssh://([^/:]*|[^/]*\\])(:([0-9]+))?/.*$|^.*$" .url "${3}" | default "22" | int | append $ports -}}
 {{- else -}}
 {{- $text = printf "%s\n%s" $text .url -}}
 {{- end -}}
@@ -720,7 +720,7 @@ Takes (dict "root" $ "component" name "own" values "files" list), with the files
 {{- end -}}
 {{- end -}}
 {{- $defaults := dict "http" 80 "https" 443 "redis" 6379 "rediss" 6379 "postgres" 5432 "postgresql" 5432 -}}
-{{- range regexFindAll "\\b(https?|rediss?|postgres(ql)?)://[^\\s\"'/?#,\\]}]+" $text -1 -}}
+{{- range regexFindAll "\\b(https?|rediss?|postgres(ql)?)://([^\\s\"'/?#,\\[\\]}]*\\[[0-9A-Fa-f:.]+\\](:[0-9]+)?|[^\\s\"'/?#,\\]}]+)" $text -1 -}}
 {{- $ports = append $ports (regexFind ":[0-9]+$" . | trimPrefix ":" | default (get $defaults (regexFind "^[a-z]+" .)) | int) -}}
 {{- end -}}
 {{- $ports | uniq | toJson -}}
