@@ -303,7 +303,7 @@ Takes (dict "redis" values "name" name), where name is the prefix of the files.
 {{- if not (or .Values.policies.existingClaim .Values.policies.sources) -}}
 {{- $names = prepend .Values.policies.configMaps (printf "%s-policies" (include "scopegate.fullname" .)) -}}
 {{- end -}}
-{{- toJson $names -}}
+{{- uniq $names | toJson -}}
 {{- end }}
 
 {{- define "scopegate.hasPolicies" -}}
