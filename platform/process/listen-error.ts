@@ -33,6 +33,12 @@ export function explainListenError(error: unknown, address: ListenAddress): Boot
         `${address.service}: this machine has no address ${address.host}. Use 127.0.0.1, or 0.0.0.0 for every address (${address.setting}).`,
         { cause: error },
       )
+    case 'EAFNOSUPPORT':
+      return new BootError(
+        'ERR_ADDRESS_UNKNOWN',
+        `${address.service}: this machine does not support the address family of ${address.host}. Use 0.0.0.0 for every IPv4 address, or enable IPv6 (${address.setting}).`,
+        { cause: error },
+      )
     default:
       return new BootError(
         'ERR_LISTEN',

@@ -8,7 +8,8 @@ const CASES = [
   ['EACCES', 'ERR_PORT_FORBIDDEN', '192.0.2.7:8080'],
   ['EADDRNOTAVAIL', 'ERR_ADDRESS_UNKNOWN', '192.0.2.7'],
   ['ENOTFOUND', 'ERR_ADDRESS_UNKNOWN', '192.0.2.7'],
-  ['EAFNOSUPPORT', 'ERR_LISTEN', '192.0.2.7:8080'],
+  ['EAFNOSUPPORT', 'ERR_ADDRESS_UNKNOWN', '192.0.2.7'],
+  ['EINVAL', 'ERR_LISTEN', '192.0.2.7:8080'],
 ] as const
 
 for (const [systemCode, code, where] of CASES)
@@ -23,8 +24,8 @@ for (const [systemCode, code, where] of CASES)
   })
 
 t.test('explainListenError() names the system error code when the code is unknown', async (t) => {
-  const error = explainListenError(Object.assign(new Error('listen'), { code: 'EAFNOSUPPORT' }), ADDRESS)
-  t.match(error.message, 'EAFNOSUPPORT')
+  const error = explainListenError(Object.assign(new Error('listen'), { code: 'EINVAL' }), ADDRESS)
+  t.match(error.message, 'EINVAL')
   t.match(explainListenError('no error', ADDRESS), { code: 'ERR_LISTEN', message: /unknown/ })
 })
 
@@ -37,7 +38,8 @@ t.test('explainListenError() states the problem, the address and the remedy', as
     'gateway: this user may not listen on 192.0.2.7:8080. Choose a port above 1023 (PORT or listen.port).',
     'gateway: this machine has no address 192.0.2.7. Use 127.0.0.1, or 0.0.0.0 for every address (PORT or listen.port).',
     'gateway: this machine has no address 192.0.2.7. Use 127.0.0.1, or 0.0.0.0 for every address (PORT or listen.port).',
-    'gateway: could not listen on 192.0.2.7:8080 (EAFNOSUPPORT; PORT or listen.port).',
+    'gateway: this machine does not support the address family of 192.0.2.7. Use 0.0.0.0 for every IPv4 address, or enable IPv6 (PORT or listen.port).',
+    'gateway: could not listen on 192.0.2.7:8080 (EINVAL; PORT or listen.port).',
   ])
   for (const error of [new Error('listen'), { code: 'EACCES' }])
     t.equal(
