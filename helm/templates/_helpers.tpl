@@ -588,7 +588,7 @@ env:
   {{- toYaml . | nindent 2 }}
   {{- end }}
   {{- with .root.Values.tracing.headers }}
-  {{- if .existingSecret }}
+  {{- if and .existingSecret (ne $.component "canary") }}
   - name: OTEL_EXPORTER_OTLP_HEADERS
     valueFrom: { secretKeyRef: { name: {{ .existingSecret }}, key: {{ .key }} } }
   {{- end }}
