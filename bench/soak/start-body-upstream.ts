@@ -10,8 +10,12 @@ const PIECE = Buffer.alloc(64 * 1024, 'x')
  * the response contains the number of received bytes.
  * @returns the address of the upstream.
  */
-export async function startBodyUpstream(cleanup: Cleanup): Promise<string> {
+export async function startBodyUpstream(
+  cleanup: Cleanup,
+  onRequest?: (target: string) => void,
+): Promise<string> {
   const server = createServer({ requestTimeout: 0 }, (request, response) => {
+    onRequest?.(request.url ?? '')
     let received = 0
     request.on('data', (chunk: Buffer) => {
       received += chunk.length
