@@ -7,10 +7,12 @@ import { createLogger } from '../../platform/logging/logger.ts'
 import { publisherKey, REVOCATION_FIELD, revocationStream } from '../../platform/redis/revocation-keys.ts'
 import { openSharedRedis } from '../../platform/redis/shared-redis.ts'
 import { compileRateLimit } from '../../policy-engine/format/rate-limit.ts'
-import { BASE_URL, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { BASE_URL, POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aRevocation } from '../fixtures/a-revocation.ts'
 import { startCluster } from '../fixtures/redis-cluster.ts'
+import { send } from '../fixtures/send.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
+import { type ReceivedSpan, startTraceReceiver } from '../fixtures/trace-receiver.ts'
 import { until } from '../fixtures/until.ts'
 
 const folder = t.testdir({ cluster: {}, volatile: {} })
@@ -83,4 +85,33 @@ t.test('a gateway reads revocations from revocationRedis, and all other data fro
   t.equal(await statusOf('two'), 200)
   const ready = await (await fetch(`${under.gateway.managementUrl}/readyz?verbose`)).text()
   t.match(ready, /\[\+\] redis\n[\s\S]*\[\+\] revocation redis\n/)
+})
+
+t.test('a command to a Redis Cluster has a client span with the address of its primary', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const paths = Array.from({ length: 12 }, (_, index) => `/limited/${index}`)
+  const limited = paths.map(
+    (path, index) =>
+      `  - { name: limited-${index}, match: { methods: [GET], path: ${path} }, rateLimit: { requests: 1000, per: 1h, by: route } }\n`,
+  )
+  const { gateway } = await startGatewayUnderTest(t, {
+    policy: POLICY + limited.join(''),
+    change: (config) => ({ ...config, redis: connection, tracing: { endpoint: receiver.url } }),
+  })
+  const successful = () => receiver.spans().filter(({ name, hasError }) => / redis$/.test(name) && !hasError)
+  const portOf = ({ attributes }: ReceivedSpan) => attributes['server.port']
+  await until('commands to all primaries', async () => {
+    // The gateway counts alone while the cluster does not respond in time, so one request for each key is not enough.
+    for (const path of paths) await send(`${gateway.url}${path}`)
+    return new Set(successful().map(portOf)).size === cluster.nodes.length
+  })
+  await gateway.close() // exports all spans
+  const ports = cluster.nodes.map(({ port }) => port)
+  t.strictSame([...new Set(successful().map(portOf))].sort(), ports.toSorted())
+  for (const { name, kind, parentSpanId, traceId, attributes } of successful()) {
+    t.match(name, /^EVAL(SHA)? redis$/)
+    t.match(attributes, { 'db.system.name': 'redis', 'server.address': '127.0.0.1' })
+    const parent = receiver.spans().find(({ spanId }) => spanId === parentSpanId)
+    t.match({ kind, parent }, { kind: 3, parent: { kind: 2, name: /^GET \/limited\//, traceId } })
+  }
 })
