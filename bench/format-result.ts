@@ -10,7 +10,7 @@ const OTHERS_TOLERATED = 0.02 // allowed share of other programs in the time of 
 /**
  * Formats the result of a row for a terminal. The result contains:
  * - the CPU time per request of every subject
- * - the ratios of two subjects: minimum, median and maximum of the rounds, and the target
+ * - the ratios of two subjects: minimum, quartiles and maximum of the rounds, and the target
  * - other figures
  */
 export function formatResult(result: RowResult): string {
@@ -28,9 +28,9 @@ export function formatResult(result: RowResult): string {
   if (result.measured.length === 0) return [...head, ...figures, ''].join('\n')
   return [
     ...head,
-    `  ${'CPU µs per request'.padEnd(width)}       min   median      max   requests/s   core busy`,
+    `  ${'CPU µs per request'.padEnd(width)}  ${SUMMARY_HEAD}   requests/s   core busy`,
     ...lines,
-    `  ${'ratio of CPU per request, round by round'.padEnd(width)}       min   median      max   of minima`,
+    `  ${'ratio of CPU per request, round by round'.padEnd(width)}  ${SUMMARY_HEAD}   of minima`,
     ...ratios,
     ...figures,
     ...warnOfOthers(result.measured),
@@ -84,8 +84,13 @@ function warnOfOthers(measured: readonly Measured[]): string[] {
   ]
 }
 
-function formatSummary({ min, median, max }: Summary, digits: number): string {
-  return [min, median, max].map((figure) => figure.toFixed(digits).padStart(8)).join(' ')
+const SUMMARY_HEAD = ['min', '25 %', 'median', '75 %', 'max'].map((head) => head.padStart(8)).join(' ')
+
+function formatSummary(summary: Summary, digits: number): string {
+  const { min, lowerQuartile, median, upperQuartile, max } = summary
+  return [min, lowerQuartile, median, upperQuartile, max]
+    .map((figure) => figure.toFixed(digits).padStart(8))
+    .join(' ')
 }
 
 function ratioWidth({ of, to }: RowResult['ratios'][number]): number {

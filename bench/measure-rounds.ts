@@ -22,20 +22,21 @@ export async function measureRounds(options: {
   const { subjects, load, printProgress } = options
   for (const subject of subjects) {
     const sample = await measureRound(subject, load, options.warmUpSeconds)
-    printProgress(`warm-up    ${describe(subject, sample)}`)
+    printProgress(`warm-up    ${describeSample(subject, sample)}`)
   }
   const measured = subjects.map((subject) => ({ name: subject.name, samples: [] as Sample[] }))
   for (let round = 1; round <= options.rounds; round++) {
     for (const [index, subject] of subjects.entries()) {
       const sample = await measureRound(subject, load, options.roundSeconds)
       measured[index]?.samples.push(sample)
-      printProgress(`round ${round}/${options.rounds}  ${describe(subject, sample)}`)
+      printProgress(`round ${round}/${options.rounds}  ${describeSample(subject, sample)}`)
     }
   }
   return measured
 }
 
-function describe({ name }: Subject, sample: Sample): string {
+/** Returns the progress of a benchmark, for a terminal. */
+export function describeSample({ name }: Pick<Subject, 'name'>, sample: Sample): string {
   const perSecond = Math.round(sample.requests / (sample.elapsedMs / 1000))
   return `${cpuPerRequest(sample).toFixed(1).padStart(6)} µs CPU per request, ${String(perSecond).padStart(6)} requests/s   ${name}`
 }

@@ -1,11 +1,13 @@
+import type { Cores } from '../choose-cores.ts'
 import type { Subject } from '../subject.ts'
 import { UPSTREAM_RESPONSE } from '../upstream/response.ts'
 import { obtainToken } from './obtain-token.ts'
-import { type ProductOptions, startProduct } from './start-product.ts'
+import { type ProductOptions, type StartedGateway, startProduct } from './start-product.ts'
 import { verifyGateway } from './verify-gateway.ts'
 
 const PATH = '/api/courses'
-const SCOPE = 'courses:read' // the scope that policies/courses.policy.yaml requires
+/** The scope that policies/courses.policy.yaml requires. */
+export const SCOPE = 'courses:read'
 
 /**
  * Starts the gateway as a subject, with an access token for one route. After each load, the subject checks that the
@@ -16,16 +18,27 @@ export async function startGatewaySubject(
   options: ProductOptions & { readonly name: string },
 ): Promise<Subject> {
   const product = await startProduct(options)
-  const token = await obtainToken(product, SCOPE)
+  return gatewaySubject(product, { ...options, token: await obtainToken(product, SCOPE) })
+}
+
+/** Returns a running gateway as a subject. */
+export function gatewaySubject(
+  gateway: StartedGateway,
+  {
+    name,
+    cores,
+    token,
+  }: { readonly name: string; readonly cores: Cores | undefined; readonly token: string },
+): Subject {
   return {
-    name: options.name,
-    process: product.gateway,
-    core: options.cores?.server,
+    name,
+    process: gateway.gateway,
+    core: cores?.server,
     target: {
-      url: `${product.baseUrl}${PATH}`,
+      url: `${gateway.url}${PATH}`,
       headers: { accept: 'application/json', authorization: `Bearer ${token}` },
       expectedBody: UPSTREAM_RESPONSE,
     },
-    verify: verifyGateway(product),
+    verify: verifyGateway(gateway),
   }
 }

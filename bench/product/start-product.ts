@@ -8,20 +8,38 @@ import type { Cores } from '../choose-cores.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { type BenchProcess, startProcess, whenReady } from '../start-process.ts'
 
-/** The gateway with its normal configuration, and the bundled authorization server behind the gateway. */
-export type Product = {
-  readonly baseUrl: string
+/** A gateway with its normal configuration. */
+export type StartedGateway = {
+  /** The address of this gateway. Tokens contain the `baseUrl` of the product. */
+  readonly url: string
   readonly managementUrl: string
-  /** The address of the authorization server. */
-  readonly issuer: string
   readonly gateway: BenchProcess
   /** The standard output of the gateway is its access log. */
   readonly logFile: string
+}
+
+/** A gateway, and the bundled authorization server behind the gateway. */
+export type Product = StartedGateway & {
+  readonly baseUrl: string
+  /** The address of the authorization server. */
+  readonly issuer: string
   /**
    * Starts another authorization server with the same data.
    * @returns its address.
    */
   startIssuer(settings: Readonly<Record<string, string>>): Promise<string>
+  /** Starts another gateway, which accepts the same tokens. */
+  startGateway(options: GatewayOptions): Promise<StartedGateway>
+}
+
+type GatewayOptions = {
+  /** For the access log of the gateway. */
+  readonly folder: string
+  readonly cleanup: Cleanup
+  /** The checkout of another revision, whose gateway starts instead of the gateway of this checkout. */
+  readonly checkout?: string | undefined
+  /** Additional settings of the gateway. */
+  readonly settings?: Readonly<Record<string, string>> | undefined
 }
 
 /** Without `cores`, the operating system selects the processors. */
@@ -31,8 +49,6 @@ export type ProductOptions = {
   readonly cleanup: Cleanup
   /** Every policy uses this upstream. */
   readonly upstream: string
-  /** The checkout of another revision, whose gateway starts instead of the gateway of this checkout. */
-  readonly checkout?: string | undefined
   /** For example `--cpu-prof`. */
   readonly nodeOptions?: readonly string[]
   /** Additional settings of the gateway. A function gets the address of the authorization server. */
@@ -60,39 +76,45 @@ export async function startProduct(options: ProductOptions): Promise<Product> {
   const startAnother = (settings: Readonly<Record<string, string>>) =>
     startIssuer(options, { baseUrl, dataDir, secretFile, settings })
   const issuer = await startAnother(options.issuerSettings ?? {})
-  const logFile = join(options.folder, 'access.log')
-  const gateway = startProcess({
-    name: 'gateway',
-    command: [
-      process.execPath,
-      ...(options.nodeOptions ?? []),
-      options.checkout === undefined ? entry('gateway/main.ts') : join(options.checkout, 'gateway/main.ts'),
-    ],
-    cores: options.cores?.server,
-    cleanup: options.cleanup,
-    stdout: openSync(logFile, 'a'),
-    env: {
-      PORT: String(port),
-      SCOPEGATE_BASE_URL: baseUrl,
-      SCOPEGATE_MANAGEMENT__PORT: '0',
-      SCOPEGATE_DRAIN__DELAY: '0s', // a drain delay is only useful with a load balancer
-      SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
-      SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${issuer}${ENDPOINTS.introspection}`,
-      SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,
-      SCOPEGATE_ISSUERS__0__REVOCATIONS: `${issuer}${REVOCATION_STREAM_PATH}`,
-      SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: options.upstream,
-      SCOPEGATE_UPSTREAMS__AUTHORIZATION_SERVER__URL: issuer,
-      ...(typeof options.settings === 'function' ? options.settings(issuer) : options.settings),
-    },
-  })
-  const { managementUrl } = await whenReady(gateway)
+  const startGateway = async (own: GatewayOptions, ownPort: number): Promise<StartedGateway> => {
+    const logFile = join(own.folder, 'access.log')
+    const gateway = startProcess({
+      name: 'gateway',
+      command: [
+        process.execPath,
+        ...(options.nodeOptions ?? []),
+        own.checkout === undefined ? entry('gateway/main.ts') : join(own.checkout, 'gateway/main.ts'),
+      ],
+      cores: options.cores?.server,
+      cleanup: own.cleanup,
+      stdout: openSync(logFile, 'a'),
+      env: {
+        PORT: String(ownPort),
+        SCOPEGATE_BASE_URL: baseUrl,
+        SCOPEGATE_MANAGEMENT__PORT: '0',
+        SCOPEGATE_DRAIN__DELAY: '0s', // a drain delay is only useful with a load balancer
+        SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
+        SCOPEGATE_ISSUERS__0__INTROSPECTION__ENDPOINT: `${issuer}${ENDPOINTS.introspection}`,
+        SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: secretFile,
+        SCOPEGATE_ISSUERS__0__REVOCATIONS: `${issuer}${REVOCATION_STREAM_PATH}`,
+        SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: options.upstream,
+        SCOPEGATE_UPSTREAMS__AUTHORIZATION_SERVER__URL: issuer,
+        ...own.settings,
+      },
+    })
+    const { managementUrl } = await whenReady(gateway)
+    return { url: `http://127.0.0.1:${ownPort}`, managementUrl: String(managementUrl), gateway, logFile }
+  }
+  const { settings } = options
   return {
+    ...(await startGateway(
+      { ...options, settings: typeof settings === 'function' ? settings(issuer) : settings },
+      port,
+    )),
     baseUrl,
-    managementUrl: String(managementUrl),
     issuer,
-    gateway,
-    logFile,
     startIssuer: startAnother,
+    startGateway: async (own) => startGateway(own, await findFreePort('127.0.0.1')),
   }
 }
 

@@ -37,8 +37,8 @@ t.test('formatResult() shows every subject, the ratio and the conditions', async
     ratios: [{ of: 'a', to: 'b', goal: 0.55 }],
   })
   t.match(text, /^A row\n {2}load: wrk 4\.1\.0\n/)
-  t.match(text, /^ {2}a +10\.0 +20\.0 +30\.0 +10000 +20 %$/m)
-  t.match(text, /^ {2}a \/ b +0\.38 +0\.44 +0\.50 +0\.50 {3}target <= 0\.55: reached$/m)
+  t.match(text, /^ {2}a +10\.0 +15\.0 +20\.0 +25\.0 +30\.0 +10000 +20 %$/m)
+  t.match(text, /^ {2}a \/ b +0\.38 +0\.41 +0\.44 +0\.47 +0\.50 +0\.50 {3}target <= 0\.55: reached$/m)
 })
 
 t.test('formatResult() reports when other programs used the processor', async (t) => {
@@ -60,6 +60,6 @@ t.test('formatResult() shows a ratio without a target, and does not rate it', as
       { of: 'b', to: 'a', goal: 0.5 },
     ],
   })
-  t.match(text, /^ {2}a \/ b +1\.50 +1\.50 +1\.50 +1\.50$/m)
+  t.match(text, /^ {2}a \/ b +1\.50 +1\.50 +1\.50 +1\.50 +1\.50 +1\.50$/m)
   t.match(text, /target <= 0\.5: NOT REACHED$/m)
 })
