@@ -1,0 +1,136 @@
+import { hash, X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { type ClientHttp2Stream, constants } from 'node:http2'
+import type { Socket } from 'node:net'
+import t from 'tap'
+import { aCertificate } from '../../../fixtures/a-certificate.ts'
+import { POLICY } from '../../../fixtures/a-gateway.ts'
+import { startTlsGateway, type TlsGateway } from '../../../fixtures/a-tls-gateway.ts'
+import { type Http2Client, openHttp2Client } from '../../../fixtures/http2-client.ts'
+import {
+  FRAME,
+  frame,
+  headerBlock,
+  headersFrame,
+  openFrameClient,
+  pseudoHeaders,
+} from '../../../fixtures/http2-frames.ts'
+import { OK_REPLY } from '../../../fixtures/recording-upstream.ts'
+import { until } from '../../../fixtures/until.ts'
+
+const INITIAL_WINDOW_SIZE = 4
+
+/** Opens streams whose responses the upstream holds. */
+async function holdStreams(under: TlsGateway, client: Http2Client, count: number) {
+  const sockets: Socket[] = []
+  under.upstream.reply((socket, { target }) => {
+    if (target === '/pub/held') sockets.push(socket)
+    else socket.write(OK_REPLY)
+  })
+  const streams: ClientHttp2Stream[] = Array.from({ length: count }, () =>
+    client.open({ ':path': '/pub/held' }),
+  )
+  await until('the upstream has the requests', async () => sockets.length === count)
+  return { streams, sockets }
+}
+
+t.test(
+  'a client that reads no part of a response loses the stream, and keeps its other streams',
+  async (t) => {
+    const under = await startTlsGateway(t, {
+      http2: true,
+      policy: `${POLICY}  - { name: stalling, match: { methods: [GET], path: /api/stalling }, idleTimeout: 1s }\n`,
+    })
+    const aborted = Promise.withResolvers<void>()
+    under.upstream.reply((socket, { target }) => {
+      if (target !== '/api/stalling') {
+        socket.write(OK_REPLY)
+        return
+      }
+      socket.once('close', () => aborted.resolve())
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: 8000000\r\n\r\n${'x'.repeat(4_000_000)}`)
+    })
+    const client = await openFrameClient(under, [[INITIAL_WINDOW_SIZE, 0]])
+    client.write(headersFrame(1, pseudoHeaders('/api/stalling')))
+    const reset = client.receive(FRAME.RST_STREAM, 1)
+    // Other streams of the connection make progress: their responses have headers, but no body.
+    for (let id = 3; !client.frames.some(({ type }) => type === FRAME.RST_STREAM); id += 2) {
+      client.write(headersFrame(id, pseudoHeaders('/pub/x', 'HEAD')))
+      await client.receive(FRAME.HEADERS, id)
+    }
+    t.equal((await reset).payload.readUInt32BE(), constants.NGHTTP2_CANCEL)
+    await aborted.promise
+    t.equal(client.socket.destroyed, false)
+  },
+)
+
+t.test('the gateway refuses streams above the limit of connections', async (t) => {
+  const under = await startTlsGateway(t, {
+    http2: true,
+    change: (config) => ({ ...config, limits: { ...config.limits, connections: 3 } }),
+  })
+  const [one, two] = [await openHttp2Client(t, under), await openHttp2Client(t, under)]
+  const { streams, sockets } = await holdStreams(under, one, 3)
+  const refused = await two.request('/pub/x')
+  t.match([refused.status, refused.code], [0, constants.NGHTTP2_REFUSED_STREAM])
+  sockets[0]?.write(OK_REPLY)
+  await new Promise((resolve) => streams[0]?.resume().once('close', resolve))
+  await until('there is room again', async () => (await two.request('/pub/x')).status === 200)
+})
+
+t.test('a connection has at most 100 concurrent streams', async (t) => {
+  const under = await startTlsGateway(t, { http2: true })
+  const client = await openHttp2Client(t, under)
+  t.equal(client.session.remoteSettings.maxConcurrentStreams, 100)
+})
+
+t.test('the gateway closes a connection without a complete request head', async (t) => {
+  const under = await startTlsGateway(t, { http2: true })
+  const [empty, partial, pinging] = await Promise.all([1, 2, 3].map(() => openFrameClient(under)))
+  partial?.write(frame(FRAME.HEADERS, 0, 1, headerBlock(pseudoHeaders('/pub/x'))))
+  const pings = setInterval(() => pinging?.write(frame(FRAME.PING, 0, 0, Buffer.alloc(8))), 500)
+  t.teardown(() => clearInterval(pings))
+  const closed = Promise.all([empty, partial, pinging].map((one) => one && once(one.socket, 'close')))
+  const client = await openHttp2Client(t, under)
+  t.equal((await client.request('/pub/x')).status, 200)
+  await closed
+  t.equal((await client.request('/pub/x')).status, 200, 'a connection with a request stays open')
+})
+
+t.test('under overload, each response asks the client to leave its connection', async (t) => {
+  const calm = { heap: 0.1, memory: 0, loop: 0, longestDelayMs: 0 }
+  let pressure = calm
+  const under = await startTlsGateway(t, { http2: true, gateway: { readPressure: () => pressure } })
+  const client = await openHttp2Client(t, under)
+  t.equal((await client.request('/pub/x')).status, 200)
+  pressure = { ...calm, memory: 0.86 }
+  await until('overload', async () => /^scopegate_overload_level 1$/m.test(await under.metrics()))
+  const announced = once(client.session, 'goaway')
+  t.equal((await client.request('/pub/x')).status, 200)
+  const [code, lastStream] = await announced
+  t.same([code, lastStream], [constants.NGHTTP2_NO_ERROR, 2 ** 31 - 1])
+  pressure = calm
+})
+
+t.test('a client certificate applies to all streams of its connection', async (t) => {
+  const under = await startTlsGateway(t, {
+    http2: true,
+    change: (config) => ({
+      ...config,
+      tls: config.tls && { ...config.tls, clientCertificates: { ca: undefined } },
+    }),
+  })
+  const own = aCertificate()
+  const thumbprint = hash('sha256', new X509Certificate(own.cert).raw, 'base64url')
+  under.issuer.store('bound', {
+    scope: 'courses:read',
+    aud: 'https://127.0.0.1',
+    cnf: { 'x5t#S256': thumbprint },
+  })
+  const holder = await openHttp2Client(t, under, { cert: own.cert, key: own.key })
+  const thief = await openHttp2Client(t, under)
+  for (let time = 0; time < 2; time += 1) {
+    t.equal((await holder.request('/api/courses', { token: 'bound' })).status, 200)
+    t.equal((await thief.request('/api/courses', { token: 'bound' })).status, 401)
+  }
+})
