@@ -29,3 +29,8 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set([
 export function methodLabel(method: string): string {
   return KNOWN_METHODS.has(method) ? method : '_OTHER'
 }
+
+/** Returns the method in the name of a span. Source: OpenTelemetry semantic conventions for HTTP spans. */
+export function spanMethod(label: string): string {
+  return label === '_OTHER' ? 'HTTP' : label
+}

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
+import { methodLabel, spanMethod } from '../../platform/http-labels.ts'
 import type { Span, Tracing } from '../../platform/tracing/tracing.ts'
 import type { TraceTrust } from '../../platform/tracing/tracing-schema.ts'
 import { ENGINE_ENDPOINTS, USERINFO_ENDPOINT } from '../endpoints/endpoint-table.ts'
@@ -28,7 +29,7 @@ export function traceRequests(
   const spans = new WeakMap<FastifyRequest, Span>()
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.routeOptions.url !== REVOCATION_STREAM_PATH) {
-      const name = `${request.method} ${endpointName(request)}`
+      const name = `${spanMethod(methodLabel(request.method))} ${endpointName(request)}`
       spans.set(
         request,
         tracing.startServerSpan(name, trustIncoming === 'never' ? undefined : request.headers),
@@ -47,11 +48,13 @@ export function traceRequests(
     if (span !== undefined) {
       const { statusCode } = reply
       const { url } = request.routeOptions
+      const method = methodLabel(request.method)
       span.setAttributes({
-        'http.request.method': request.method,
+        'http.request.method': method,
         'http.response.status_code': statusCode,
         'scopegate.endpoint': endpointName(request),
         'scopegate.request_id': request.id,
+        ...(method === request.method ? {} : { 'http.request.method_original': request.method }),
         ...(url === undefined ? {} : { 'http.route': url }),
       })
       if (statusCode >= 500) span.fail()

@@ -1,4 +1,4 @@
-import { methodLabel } from '../../platform/http-labels.ts'
+import { methodLabel, spanMethod } from '../../platform/http-labels.ts'
 import { type Span, type Tracing, traceHeaders } from '../../platform/tracing/tracing.ts'
 import { tokenKind } from '../tokens/cache/token-kind.ts'
 import type { RequestContext } from './request-context.ts'
@@ -59,6 +59,7 @@ export function endRequestSpans(
     'http.response.status_code': status,
     'scopegate.request_id': requestId,
   }
+  if (method !== context.method) attributes['http.request.method_original'] = context.method
   if (canonical !== undefined) attributes['url.path'] = canonical.path
   if (route !== undefined) {
     attributes['http.route'] = route.path
@@ -83,9 +84,4 @@ function endUpstreamSpan({ upstreamSpan, forwarded }: RequestContext): void {
   if (failure !== undefined) upstreamSpan.setAttributes({ 'error.type': failure })
   if (failure !== undefined || status >= 400) upstreamSpan.fail()
   upstreamSpan.end()
-}
-
-/** OpenTelemetry semantic conventions for HTTP spans: an unknown method is `HTTP` in the name of a span. */
-function spanMethod(method: string): string {
-  return method === '_OTHER' ? 'HTTP' : method
 }

@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { startPostgres } from '../../fixtures/postgres.ts'
 import { send } from '../../fixtures/send.ts'
+import { sendBytes } from '../../fixtures/send-bytes.ts'
 import { startServer } from '../../fixtures/start-authorization-server.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { startTraceReceiver } from '../../fixtures/trace-receiver.ts'
@@ -33,6 +34,21 @@ for (const trustIncoming of ['always', 'never'] as const)
     const audit = server.log().find(({ action }) => action === 'client_registered')
     t.match(audit, { trace_id: span.traceId, span_id: span.spanId })
   })
+
+t.test('the span of a request with another method has the method _OTHER and the name HTTP', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const server = await startServer(t, { tracing: { endpoint: receiver.url } })
+  const { text } = await sendBytes(
+    server.baseUrl,
+    'PROPFIND / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+  )
+  t.match(text, /^HTTP\/1\.1 4/)
+  const span = await until('the span', async () => receiver.spans()[0])
+  t.match(span, {
+    name: 'HTTP -',
+    attributes: { 'http.request.method': '_OTHER', 'http.request.method_original': 'PROPFIND' },
+  })
+})
 
 /** Starts a store, and returns its configuration, its port, and text that occurs in each of its commands. */
 const STORES = {
