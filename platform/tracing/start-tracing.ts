@@ -14,19 +14,22 @@ import { traceStores } from './store-spans.ts'
 import { parseTraceparent } from './traceparent.ts'
 import { failSpan, type Span, type SpanAttributes, type Tracing } from './tracing.ts'
 import type { TracingMeter } from './tracing-metrics.ts'
-import type { TracingSettings } from './tracing-settings.ts'
+import type { TracingSettings, TracingTls } from './tracing-settings.ts'
 
 /** Starts the SDK. The spans of a process go to one receiver. */
 export function startTracing(options: {
   readonly settings: TracingSettings
+  readonly tls: TracingTls
   readonly serviceName: string
   readonly version: string
   readonly meter: TracingMeter
   readonly logger: Pick<Logger, 'info' | 'warn'>
 }): Tracing {
-  const { settings, logger, meter } = options
+  const { settings, tls, logger, meter } = options
   const { url } = settings
-  const agent = url.startsWith('https:') ? new HttpsAgent(AGENT_OPTIONS) : new HttpAgent(AGENT_OPTIONS)
+  const agent = url.startsWith('https:')
+    ? new HttpsAgent({ ...AGENT_OPTIONS, ...tls })
+    : new HttpAgent(AGENT_OPTIONS)
   const queue = new SpanQueue({
     exporter: new OTLPTraceExporter({ url, httpAgentOptions: () => agent }),
     meter,

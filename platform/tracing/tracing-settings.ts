@@ -17,7 +17,19 @@ export type TracingSettings = {
   readonly sampler: (typeof SAMPLERS)[number]
   /** Used by samplers whose name contains `traceidratio`. */
   readonly sampleRatio: number
+  /** PEM files for the connection to the receiver, and the variables that name them. */
+  readonly tlsFiles: readonly TracingTlsFile[]
 }
+
+export type TracingTlsFile = {
+  /** The name of the option in `node:tls`. */
+  readonly option: 'ca' | 'cert' | 'key'
+  readonly variable: string
+  readonly file: string
+}
+
+/** Certificates and key for the connection to the receiver, in PEM. */
+export type TracingTls = Readonly<Partial<Record<TracingTlsFile['option'], string>>>
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -49,11 +61,12 @@ export function readTracingSettings(
     break
   }
   const sampler = readVariable(env, 'OTEL_TRACES_SAMPLER')
+  const tlsFiles = tlsFilesOf(env)
   if (sampler === undefined)
-    return { url, sampler: 'parentbased_traceidratio', sampleRatio: config?.sampleRatio ?? 1 }
+    return { url, tlsFiles, sampler: 'parentbased_traceidratio', sampleRatio: config?.sampleRatio ?? 1 }
   const known = SAMPLERS.find((name) => name === sampler)
   if (known === undefined) throw invalid('OTEL_TRACES_SAMPLER', sampler, `one of ${SAMPLERS.join(', ')}`)
-  return { url, sampler: known, sampleRatio: ratioOf(env) }
+  return { url, tlsFiles, sampler: known, sampleRatio: ratioOf(env) }
 }
 
 function addressOf(config: TracingConfig | undefined, env: Environment): string | undefined {
@@ -72,6 +85,18 @@ function withTracesPath(base: string): string {
   return base.replace(/\/*$/, TRACES_PATH)
 }
 
+const TLS_VARIABLES = { ca: 'CERTIFICATE', cert: 'CLIENT_CERTIFICATE', key: 'CLIENT_KEY' } as const
+
+function tlsFilesOf(env: Environment): readonly TracingTlsFile[] {
+  return (['ca', 'cert', 'key'] as const).flatMap((option) => {
+    const suffix = TLS_VARIABLES[option]
+    const names = [`OTEL_EXPORTER_OTLP_TRACES_${suffix}`, `OTEL_EXPORTER_OTLP_${suffix}`]
+    const variable = names.find((name) => readVariable(env, name) !== undefined)
+    const file = variable && readVariable(env, variable)
+    return variable === undefined || file === undefined ? [] : [{ option, variable, file }]
+  })
+}
+
 function ratioOf(env: Environment): number {
   const given = readVariable(env, 'OTEL_TRACES_SAMPLER_ARG')
   if (given === undefined) return 1
@@ -83,6 +108,15 @@ function ratioOf(env: Environment): number {
 function readVariable(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim()
   return value === '' ? undefined : value
+}
+
+/** Returns the error for a file that a variable names. */
+export function unusableFile({ variable, file }: TracingTlsFile, reason: string): BootError {
+  return new BootError(
+    'ERR_TRACING_VARIABLE',
+    `The file of the variable ${variable} ${reason}: ${file}. Write a PEM file that this user may read to this path, or remove the variable.`,
+    { exitCode: EXIT_INVALID },
+  )
 }
 
 /** @param given undefined: the message does not show the value, because a URL can contain a password. */

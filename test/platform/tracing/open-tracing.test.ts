@@ -1,0 +1,96 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Registry } from 'prom-client'
+import t, { type Test } from 'tap'
+import { createLogger } from '../../../platform/logging/logger.ts'
+import { openTracing } from '../../../platform/tracing/open-tracing.ts'
+import { aCertificate } from '../../fixtures/a-certificate.ts'
+import { startTraceReceiver } from '../../fixtures/trace-receiver.ts'
+
+type Environment = Readonly<Record<string, string>>
+
+function open(env: Environment, registry = new Registry()) {
+  const logger = createLogger({ level: 'silent', service: 'test' })
+  return openTracing({ config: undefined, env, serviceName: 'test', version: '0', registry, logger })
+}
+
+/** Records one span, and returns the number of exported spans. */
+async function exportSpan(env: Environment): Promise<number | undefined> {
+  const registry = new Registry()
+  const tracing = await open(env, registry)
+  tracing?.startServerSpan('GET test', undefined).end()
+  await tracing?.close()
+  const metrics = await registry.getMetricsAsJSON()
+  return metrics.find(({ name }) => name === 'scopegate_trace_spans_exported_total')?.values[0]?.value
+}
+
+/** Starts a receiver with TLS that requires a client certificate, and writes the PEM files of a client. */
+async function startTlsReceiver(t: Test) {
+  const authority = aCertificate({ authority: true })
+  const client = aCertificate({ by: authority })
+  const receiver = await startTraceReceiver(t, {
+    tls: {
+      ...aCertificate({ by: authority }),
+      ...{ ca: authority.cert, requestCert: true, rejectUnauthorized: true },
+    },
+  })
+  const folder = t.testdir({ 'ca.pem': authority.cert, 'client.pem': client.cert, 'key.pem': client.key })
+  return { receiver, file: (name: string) => join(folder, name) }
+}
+
+t.test('the variables for TLS configure the connection to the receiver', async (t) => {
+  const { receiver, file } = await startTlsReceiver(t)
+  const client = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+    OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: file('client.pem'),
+    OTEL_EXPORTER_OTLP_CLIENT_KEY: file('key.pem'),
+  }
+  t.equal(await exportSpan({ ...client, OTEL_EXPORTER_OTLP_CERTIFICATE: file('ca.pem') }), 1)
+  t.equal(receiver.spans().length, 1)
+  t.equal(
+    await exportSpan({
+      ...client,
+      OTEL_EXPORTER_OTLP_CERTIFICATE: file('no-such-file.pem'),
+      OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE: file('ca.pem'),
+    }),
+    1,
+    'the variable for traces has precedence',
+  )
+  t.equal(await exportSpan(client), 0, 'the service does not trust an unknown authority')
+  t.equal(
+    await exportSpan({
+      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+      OTEL_EXPORTER_OTLP_CERTIFICATE: file('ca.pem'),
+    }),
+    0,
+    'the receiver requires a client certificate',
+  )
+  t.equal(receiver.spans().length, 2)
+})
+
+t.test('an unusable file for TLS prevents the start, with its cause, variable and path', async (t) => {
+  const { receiver, file } = await startTlsReceiver(t)
+  writeFileSync(file('other.pem'), aCertificate().key)
+  for (const [variables, message] of [
+    [
+      { OTEL_EXPORTER_OTLP_CERTIFICATE: file('missing.pem') },
+      `The file of the variable OTEL_EXPORTER_OTLP_CERTIFICATE cannot be read (ENOENT): ${file('missing.pem')}. `,
+    ],
+    [
+      { OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE: file('key.pem') },
+      `The file of the variable OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE contains no certificate: ${file('key.pem')}. `,
+    ],
+    [
+      {
+        OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE: file('client.pem'),
+        OTEL_EXPORTER_OTLP_CLIENT_KEY: file('other.pem'),
+      },
+      `The file of the variable OTEL_EXPORTER_OTLP_CLIENT_KEY is not usable (ERR_OSSL_X509_KEY_VALUES_MISMATCH): ${file('other.pem')}. `,
+    ],
+  ] as const)
+    await t.rejects(open({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, ...variables } as Environment), {
+      name: 'BootError',
+      code: 'ERR_TRACING_VARIABLE',
+      message: `${message}Write a PEM file that this user may read to this path, or remove the variable.`,
+    })
+})
