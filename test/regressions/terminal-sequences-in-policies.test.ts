@@ -39,7 +39,7 @@ t.test('doctor prints no control characters of a server', async (t) => {
       check: 'issuer',
       where: `http://x/${WIPE}`,
       says: `it says ${WIPE}`,
-      cure: `not ${WIPE}`,
+      remedy: `not ${WIPE}`,
     },
     false,
   )

@@ -32,14 +32,14 @@ export type Finding = {
   readonly where: string
   readonly says: string
   /** The recommended change. Undefined when the level is `ok`. */
-  readonly cure: string | undefined
+  readonly remedy: string | undefined
 }
 
 export type Report = {
   readonly findings: readonly Finding[]
   ok(check: CheckName, where: string, says: string): void
-  warn(check: CheckName, where: string, says: string, cure: string): void
-  fault(check: CheckName, where: string, says: string, cure: string): void
+  warn(check: CheckName, where: string, says: string, remedy: string): void
+  fault(check: CheckName, where: string, says: string, remedy: string): void
 }
 
 export type Examination = {
@@ -62,17 +62,17 @@ export function createReport(onFinding: (finding: Finding) => void = () => undef
   const add = (
     level: Finding['level'],
     check: CheckName,
-    { where, says, cure }: { where: string; says: string; cure?: string },
+    { where, says, remedy }: { where: string; says: string; remedy?: string },
   ): void => {
-    const finding = Object.freeze({ check, level, where, says: printable(says), cure })
+    const finding = Object.freeze({ check, level, where, says: printable(says), remedy })
     findings.push(finding)
     onFinding(finding)
   }
   return {
     findings,
     ok: (check, where, says) => add('ok', check, { where, says }),
-    warn: (check, where, says, cure) => add('warning', check, { where, says, cure }),
-    fault: (check, where, says, cure) => add('fault', check, { where, says, cure }),
+    warn: (check, where, says, remedy) => add('warning', check, { where, says, remedy }),
+    fault: (check, where, says, remedy) => add('fault', check, { where, says, remedy }),
   }
 }
 

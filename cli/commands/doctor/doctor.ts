@@ -85,13 +85,13 @@ export function renderFinding(finding: Finding, colour: boolean): string {
   const { level, check } = finding
   // The examined server can control parts of this text.
   const [where, says] = [visibleText(finding.where), visibleText(finding.says)]
-  const cure = finding.cure === undefined ? undefined : visibleText(finding.cure)
+  const remedy = finding.remedy === undefined ? undefined : visibleText(finding.remedy)
   const [mark, tint] = MARKS[level]
   const paint = (style: Parameters<typeof styleText>[0], text: string): string =>
     colour ? styleText(style, text, { validateStream: false }) : text
   const line = `${paint(tint, mark)} ${paint('bold', check.padEnd(18))} ${says}\n`
-  if (cure === undefined) return line
-  return `${line}  ${paint('dim', where)}\n  ${cure}\n`
+  if (remedy === undefined) return line
+  return `${line}  ${paint('dim', where)}\n  ${remedy}\n`
 }
 
 function renderSum(findings: readonly Finding[]): string {

@@ -61,11 +61,11 @@ export function openCertificateSource(options: {
   function logProblem({
     file,
     fault,
-    cure,
+    remedy,
   }: {
     file: keyof CertificateFiles
     fault: string
-    cure?: string
+    remedy?: string
   }): void {
     const text = `${file}: ${fault}`
     if (text === lastProblem) return
@@ -76,7 +76,7 @@ export function openCertificateSource(options: {
         event: 'tls_certificate_unusable',
         file: files[file],
         reason: fault,
-        cure,
+        remedy,
         in_force: logFields(current),
       },
       'the new TLS certificate is not usable: the active certificate stays in use',
@@ -130,7 +130,7 @@ export function readCertificate(files: CertificateFiles, nowMs: number): ServerC
   }
   const parsed = parseCertificate({ cert: read('certFile'), key: read('keyFile') }, nowMs)
   if ('fault' in parsed)
-    throw fail(displayPath(files[parsed.file]), parsed.fault, `${parsed.cure} (tls.${parsed.file})`)
+    throw fail(displayPath(files[parsed.file]), parsed.fault, `${parsed.remedy} (tls.${parsed.file})`)
   return parsed
 }
 

@@ -22,7 +22,7 @@ export type ServerCertificate = {
 export type CertificateFault = {
   readonly file: 'certFile' | 'keyFile'
   readonly fault: string
-  readonly cure: string
+  readonly remedy: string
 }
 
 /** Tolerance between the clocks of this machine and of the certificate authority. Milliseconds. */
@@ -93,12 +93,12 @@ export function parseCertificate(
   }
 }
 
-function certFault(fault: string, cure: string): CertificateFault {
-  return { file: 'certFile', fault, cure }
+function certFault(fault: string, remedy: string): CertificateFault {
+  return { file: 'certFile', fault, remedy }
 }
 
-function keyFault(fault: string, cure: string): CertificateFault {
-  return { file: 'keyFile', fault, cure }
+function keyFault(fault: string, remedy: string): CertificateFault {
+  return { file: 'keyFile', fault, remedy }
 }
 
 function readCertificate(pem: string): X509Certificate | undefined {

@@ -23,7 +23,7 @@ type Found = {
   readonly check: CheckName
   readonly level: string
   readonly says: string
-  readonly cure?: string
+  readonly remedy?: string
 }
 
 async function examine(...args: string[]) {
@@ -272,7 +272,7 @@ for (const [what, bend, check, says] of FAULTS)
     t.equal(code, 1)
     const fault = faults.find((one) => one.check === check && says.test(one.says))
     t.ok(fault, JSON.stringify(faults, null, 2))
-    t.ok((fault?.cure ?? '').length > 10, 'the fault has a remedy')
+    t.ok((fault?.remedy ?? '').length > 10, 'the fault has a remedy')
   })
 
 t.test('doctor escapes control characters in responses of other servers', async (t) => {

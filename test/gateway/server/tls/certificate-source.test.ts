@@ -74,7 +74,7 @@ t.test(
         level: 'error',
         file: files.keyFile,
         reason: /does not match the certificate/,
-        cure: /./,
+        remedy: /./,
         in_force: { names: 'DNS:one.test' },
       },
     ])

@@ -65,7 +65,7 @@ t.test('parseCertificate() explains unusable certificates and never shows the pr
   ]
   for (const [what, cert, key, file, fault] of CASES) {
     const parsed = parseCertificate({ cert, key }, nowMs)
-    t.match(parsed, { file, fault, cure: /./ }, what)
+    t.match(parsed, { file, fault, remedy: /./ }, what)
     t.notMatch(JSON.stringify(parsed), /[A-Za-z0-9+/=]{40}/, what)
   }
 })
