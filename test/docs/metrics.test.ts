@@ -1,5 +1,6 @@
 import t from 'tap'
 import { GAUGE_RULES } from '../../gateway/cluster/aggregate-workers.ts'
+import { readDocumentedMetrics, readMetricLabels } from '../fixtures/metric-uses.ts'
 import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-texts.ts'
 
 /**
@@ -15,11 +16,14 @@ t.test('docs/metrics.md lists exactly the series of both services and of the can
   const defined = sources.flatMap((path) =>
     [...readRepositoryFile(path).matchAll(DEFINED)].map(([, name]) => name),
   )
-  // The last section lists the same metrics again.
-  const [page = ''] = readRepositoryFile('docs/metrics.md').split('\n## Several workers\n')
-  const rows = page.match(/^\| `scopegate_.*?\|/gm) ?? []
-  const listed = rows.flatMap((row) => row.match(/scopegate_[a-z_]+/g) ?? [])
-  t.same([...new Set(listed)].toSorted(), [...new Set(defined)].toSorted())
+  const listed = [...readDocumentedMetrics().keys()]
+  t.same(listed.toSorted(), [...new Set(defined)].toSorted())
+})
+
+t.test('docs/metrics.md lists the labels of each metric', async (t) => {
+  const known = readMetricLabels()
+  for (const [name, labels] of readDocumentedMetrics())
+    t.same(labels, [...(known.get(name) ?? [])].toSorted(), name)
 })
 
 t.test('docs/metrics.md lists the merged value of each gauge of several workers', async (t) => {

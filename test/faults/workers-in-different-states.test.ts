@@ -80,6 +80,18 @@ t.test('the metrics of two workers show an open circuit of one worker', async (t
   t.match(await metrics(), /^scopegate_circuit_state\{upstream="api"\} 2$/m, 'never more than open')
 })
 
+t.test('a worker that does not respond contributes its earlier metrics', async (t) => {
+  const errors = async () => {
+    const { text } = await send(`${gateway.managementUrl}/metrics`)
+    return /^scopegate_upstream_errors_total\{.*reason="connect".*\} (\d+)$/m.exec(text)?.[1]
+  }
+  t.equal(await errors(), '10', 'each worker has counted five errors')
+  const [, worker = 0] = childrenOf(gateway.process.pid)
+  process.kill(worker, 'SIGSTOP')
+  t.teardown(() => process.kill(worker, 'SIGCONT'))
+  t.equal(await errors(), '10')
+})
+
 t.test('a readiness probe between a delay of one worker and a scrape does not hide the delay', async (t) => {
   const [, worker = 0] = childrenOf(gateway.process.pid)
   const metrics = async () => (await send(`${gateway.managementUrl}/metrics`)).text
