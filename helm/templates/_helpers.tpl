@@ -403,15 +403,15 @@ Takes (dict "root" $ "name" Secret "key" key).
 {{- get $root.Values.keptSecrets $id -}}
 {{- end }}
 
-{{/* Maximum size of the old generation of V8: 75 % of the memory limit, in MiB; empty without a limit. Takes a resources map. */}}
-{{- define "scopegate.heapMegabytes" -}}
-{{- $limit := dig "limits" "memory" "" . | toString -}}
+{{/* A share of a memory limit, in MiB; empty without a limit. Takes (dict "resources" map "share" number). */}}
+{{- define "scopegate.memoryMegabytes" -}}
+{{- $limit := dig "limits" "memory" "" .resources | toString -}}
 {{- if $limit -}}
 {{- $number := regexFind "^[0-9]+(\\.[0-9]+)?" $limit | float64 -}}
 {{- $unit := regexFind "[A-Za-z]*$" $limit -}}
 {{- $bytesPer := dict "" 1.0 "k" 1000.0 "Ki" 1024.0 "M" 1000000.0 "Mi" 1048576.0 "G" 1000000000.0 "Gi" 1073741824.0 -}}
 {{- if not (hasKey $bytesPer $unit) }}{{ fail (printf "resources.limits.memory is %q: use Mi or Gi, for example 384Mi." $limit) }}{{ end -}}
-{{- divf (mulf $number (get $bytesPer $unit) 0.75) 1048576.0 | floor | int64 -}}
+{{- divf (mulf $number (get $bytesPer $unit) .share) 1048576.0 | floor | int64 -}}
 {{- end -}}
 {{- end }}
 
@@ -580,7 +580,8 @@ envFrom:
 env:
   - name: SCOPEGATE_CONFIG_DIR
     value: /etc/scopegate/config
-  {{- with include "scopegate.heapMegabytes" .resources }}
+  {{- /* Maximum size of the old generation of V8. */}}
+  {{- with include "scopegate.memoryMegabytes" (dict "resources" .resources "share" 0.75) }}
   - name: NODE_OPTIONS
     value: --max-old-space-size={{ . }}
   {{- end }}

@@ -138,7 +138,7 @@ type Source = { readonly name?: string; readonly items?: readonly Item[] }
 /** The chart mounts only these types of volumes. */
 export type Volume = {
   readonly name: string
-  readonly emptyDir?: object
+  readonly emptyDir?: { readonly medium?: string; readonly sizeLimit?: string }
   readonly image?: { readonly reference: string; readonly pullPolicy: string }
   readonly configMap?: Source
   readonly secret?: {

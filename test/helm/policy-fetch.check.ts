@@ -1,3 +1,4 @@
+import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +15,69 @@ test -n "$GITSYNC_USERNAME" && read -r password < /etc/git-secret/password || ex
 echo "$GITSYNC_USERNAME" > /git/current
 exec sleep 600
 `
+/** Runs the git commands of git-sync version 4 in the same order. Ends after five consecutive failures. */
+const GIT_STEPS = `#!/bin/sh
+cd /git
+fetch() {
+  git fsck --no-progress --connectivity-only || { rm -rf .git .worktrees current; git init --quiet -b git-sync; }
+  git fetch "$GITSYNC_REPO" main --verbose --no-progress --prune --no-auto-gc --depth 1 || return 1
+  hash=$(git rev-parse 'FETCH_HEAD^{}') || return 1
+  old=$(readlink current)
+  test "$old" != ".worktrees/$hash" || return 0
+  git reset --soft "$hash" || return 1
+  rm -rf ".worktrees/$hash"
+  git worktree prune
+  git worktree add --force --detach "/git/.worktrees/$hash" "$hash" --no-checkout || return 1
+  (cd ".worktrees/$hash" && git reset --hard "$hash" --) || return 1
+  ln -s ".worktrees/$hash" tmp-link
+  mv -T tmp-link current
+  test -z "$old" || rm -rf "$old"
+  git worktree prune
+  git reflog expire --expire-unreachable=all --all
+  git gc
+}
+git config --global gc.pruneExpire now
+git config --global safe.directory '*'
+failures=0
+while test $failures -lt 5; do
+  if fetch; then failures=0; else failures=$((failures + 1)); fi
+  sleep 1
+done
+exit 1
+`
+/** The programs of the image of git-sync that the sidecar and {@link GIT_STEPS} use. */
+const PROGRAMS = ['cat', 'df', 'git', 'head', 'ln', 'mv', 'readlink', 'rm', 'tr', 'wc']
+const PORT = 9_418
+/** Commits that a sidecar cannot fetch, and the expected message. The function returns the tree and the text of the commit. */
+const UNUSABLE: readonly (readonly [
+  name: string,
+  message: RegExp,
+  commit: (git: Git) => readonly [tree: string, text?: string],
+])[] = [
+  [
+    'a file that does not fit into the volume',
+    /No space left on device[\s\S]*Removing the repository/,
+    (git) => [git(['mktree'], `100644 blob ${addLargeFile(git)}\ta.yaml\n`)],
+  ],
+  [
+    'a commit that does not fit into the memory',
+    /Out of memory/,
+    (git) => [git(['mktree'], ''), 'text\n'.repeat(20_000_000)],
+  ],
+  [
+    'a million empty files',
+    /has more than 8192 files and folders/,
+    (git) => {
+      let entry = `100644 blob ${git(['hash-object', '-w', '--stdin'], '')}`
+      for (let level = 0; level < 6; level += 1) {
+        const names = Array.from({ length: 10 }, (_, index) => `${entry}\t${index}\n`)
+        entry = `040000 tree ${git(['mktree'], names.join(''))}`
+      }
+      return [entry.slice('040000 tree '.length)]
+    },
+  ],
+]
+type Git = (args: readonly string[], input?: string) => string
 /** The user of the containers of the chart. */
 const OWNER = { uid: 65_532, gid: 65_532 }
 
@@ -75,4 +139,108 @@ function checkInside(): void {
     await until('the container ends with its pod', async () => child.exitCode !== null, 10_000)
     t.equal(child.exitCode, 0)
   })
+  t.test('a repository cannot end its sidecar, which then fetches the corrected repository', async (t) => {
+    const objects = render('--values', join(CHART, 'ci', 'policy-git-values.yaml'))
+    const spec = find(objects, 'Deployment', 'gw-scopegate').spec?.template?.spec
+    const [sidecar] = spec?.initContainers ?? []
+    const { sizeLimit = '' } = spec?.volumes?.find(({ name }) => name === 'source-0')?.emptyDir ?? {}
+    const folder = mkdtempSync(join(tmpdir(), 'policy-limits-'))
+    const add = (name: string, text?: string): string => {
+      const path = join(folder, name)
+      if (text === undefined) mkdirSync(path, { recursive: true })
+      else writeFileSync(path, text)
+      chmodSync(path, 0o777)
+      return path
+    }
+    const volume = add('source-0')
+    run(['mount', '-t', 'tmpfs', '-o', `mode=0777,size=${sizeLimit.replace('Mi', 'm')}`, 'git', volume])
+    add('git')
+    add('git/git', find(objects, 'ConfigMap', 'gw-scopegate-git').data?.['git'] ?? '')
+    for (const path of ['source-0-tmp', 'source-0-secret', 'server']) add(path)
+    for (const name of ['username', 'password']) add(`source-0-secret/${name}`, 'any')
+
+    const git: Git = (args, input) => run(['git', '-C', join(folder, 'server'), ...args], input).trim()
+    const publish = (tree: string, text = 'policies'): void => {
+      const who = ['-c', 'user.name=team', '-c', 'user.email=team@example.org']
+      git(['update-ref', 'refs/heads/main', git([...who, 'commit-tree', tree], text)])
+    }
+    const publishText = (text: string): void =>
+      publish(git(['mktree'], `100644 blob ${git(['hash-object', '-w', '--stdin'], text)}\ta.yaml\n`))
+    git(['init', '--quiet', '--bare', '-b', 'main'])
+    publishText('first')
+    const server = spawn('git', [
+      ...['daemon', '--export-all', '--listen=127.0.0.1', `--port=${PORT}`, `--base-path=${folder}`],
+    ])
+    t.teardown(() => server.kill())
+    const steps = add('git-sync', GIT_STEPS)
+    const sleep = add('sleep', '#!/bin/sh\nexec /bin/long-sleep 0.05\n')
+    const { child } = startContainer({
+      name: 'policies-limits',
+      image: {
+        ...{ entrypoint: [], env: { HOME: '/tmp' }, workdir: '/', user: OWNER },
+        copies: [
+          { from: '/bin/sh', to: '/bin/sh' },
+          ...PROGRAMS.map((name) => ({ from: `/usr/bin/${name}`, to: `/usr/bin/${name}` })),
+          ...[
+            { from: steps, to: '/git-sync' },
+            { from: sleep, to: '/bin/sleep' },
+          ],
+          { from: '/bin/sleep', to: '/bin/long-sleep' },
+        ],
+      },
+      ...{ hosts: [], owner: OWNER, readOnlyRoot: true, isFirstProcess: true },
+      env: { GITSYNC_REPO: `git://127.0.0.1:${PORT}/server` },
+      command: [...(sidecar?.command ?? []), ...(sidecar?.args ?? [])],
+      mounts: (sidecar?.volumeMounts ?? []).map(({ name, mountPath, readOnly = false }) => ({
+        ...{ folder: join(folder, name), path: mountPath, readOnly },
+      })),
+    })
+    const first = () => Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8'))
+    t.teardown(() => child.exitCode ?? process.kill(first(), 'SIGKILL'))
+    let output = ''
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk: Buffer) => {
+        output += chunk.toString()
+      })
+    const waitFor = async (what: string, isReached: () => boolean): Promise<void> => {
+      const ask = async () => {
+        if (child.exitCode !== null) throw new Error('the container ended: its pod is not ready')
+        return isReached()
+      }
+      await until(what, ask, 240_000).catch((cause: Error) => {
+        throw new Error(`${cause.message}\n${output.slice(-3_000)}`, { cause })
+      })
+    }
+    const published = (): string | undefined => {
+      try {
+        return readFileSync(join(volume, 'current', 'a.yaml'), 'utf8')
+      } catch {
+        return undefined
+      }
+    }
+    await waitFor('the first commit', () => published() === 'first')
+    for (const [name, message, commit] of UNUSABLE) {
+      output = ''
+      publish(...commit(git))
+      await waitFor(`the message for ${name}`, () => message.test(output))
+      publishText(name)
+      await waitFor(`the commit after ${name}`, () => published() === name)
+      t.pass(name)
+    }
+  })
+}
+
+/** Adds a file of 160 MiB to the repository. Without compression, the server sends it quickly. */
+function addLargeFile(git: Git): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'large-')), 'file')
+  run(['sh', '-c', `head -c 160M /dev/urandom > ${file}`])
+  git(['config', 'core.compression', '0'])
+  git(['config', 'core.bigFileThreshold', '1m'])
+  return git(['hash-object', '-w', file])
+}
+
+function run([command = '', ...args]: readonly string[], input = ''): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8', input })
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? stderr}`)
+  return stdout
 }

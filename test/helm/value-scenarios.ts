@@ -94,6 +94,30 @@ const sortEnvironment = (container: Container): Container =>
   container.env === undefined
     ? container
     : { ...container, env: container.env.toSorted((a, b) => (a.name < b.name ? -1 : 1)) }
+/** The command of the sidecar for a policy source from git. */
+const gitLoop = (login: string): string => `trap 'exit 0' TERM
+while :; do
+  ${login}PATH=/etc/scopegate-git:$PATH /git-sync & wait $!
+  sleep 5 & wait $!
+  # Failed fetches leave files. First, the link is removed, so that the gateway does not read a part of the policies.
+  if [ "$(df --output=pcent /git | tr -dc 0-9)" -gt 50 ]; then
+    echo "More than half of the volume is in use. Removing the repository." >&2
+    rm -f /git/current; sleep 5 & wait $!; rm -rf /git/.git /git/.worktrees
+  fi
+done
+`
+/** The program git of the sidecars. */
+const gitProgram = (kibibytes: number, files: number): string => `#!/bin/sh
+ulimit -d ${kibibytes}
+if [ "$1 $2" = "reset --hard" ]; then
+  entries=$(/usr/bin/git ls-tree -r -t --name-only "$3" | head -n ${files + 1} | wc -l)
+  if [ "$entries" -gt ${files} ]; then
+    echo "The repository has more than ${files} files and folders. Reduce their number, or increase policies.gitSync.resources.limits.memory." >&2
+    exit 1
+  fi
+fi
+exec /usr/bin/git -c core.bigFileThreshold=512k -c core.deltaBaseCacheLimit=8m -c pack.threads=1 "$@"
+`
 /** The sidecar for a policy source from git. */
 const gitSidecar = (
   index: number,
@@ -117,13 +141,14 @@ const gitSidecar = (
     securityContext: WITH_CONTAINER_SECURITY,
     resources: { requests: { cpu: '1m' }, limits: { memory: '9Mi' } },
     command: ['/bin/sh', '-c'],
-    args: [`trap 'exit 0' TERM\nwhile :; do ${login}/git-sync & wait $!; sleep 5 & wait $!; done\n`],
+    args: [gitLoop(login)],
     env: Object.entries(all).map(([key, value]) => ({ name: `GITSYNC_${key}`, value })),
     volumeMounts: [
       { name: `source-${index}`, mountPath: '/git' },
       { name: `source-${index}-tmp`, mountPath: '/tmp' },
+      { name: 'git', mountPath: '/etc/scopegate-git', readOnly: true },
       ...(secret ? [{ name: `source-${index}-secret`, mountPath: '/etc/git-secret', readOnly: true }] : []),
-      ...(ssh ? [{ name: 'git-user', mountPath: '/etc/passwd', subPath: 'passwd', readOnly: true }] : []),
+      ...(ssh ? [{ name: 'git', mountPath: '/etc/passwd', subPath: 'passwd', readOnly: true }] : []),
     ],
   }
 }
@@ -2277,23 +2302,29 @@ export const SCENARIOS: readonly Scenario[] = [
         (c) => {
           const all = [1, 2, 4].flatMap((at) => ['', '-tmp', '-secret'].map((end) => `source-${at}${end}`))
           return Object.fromEntries(
-            [...all, 'git-user', 'kubernetes-api'].map((name) => [
+            [...all, 'git', 'kubernetes-api'].map((name) => [
               name,
               [c.volume('gateway', name), c.mount('gateway', name)?.[0]],
             ]),
           )
         },
         {
-          'source-1': [{ emptyDir: {} }, '/etc/scopegate/policies/books'],
+          'source-1': [{ emptyDir: { medium: 'Memory', sizeLimit: '2Mi' } }, '/etc/scopegate/policies/books'],
           'source-1-tmp': [{ emptyDir: {} }, undefined],
           'source-1-secret': [secretVolume('books-git'), undefined],
-          'source-2': [{ emptyDir: {} }, '/etc/scopegate/policies/orders'],
+          'source-2': [
+            { emptyDir: { medium: 'Memory', sizeLimit: '2Mi' } },
+            '/etc/scopegate/policies/orders',
+          ],
           'source-2-tmp': [{ emptyDir: {} }, undefined],
           'source-2-secret': [secretVolume('orders-git'), undefined],
-          'source-4': [{ emptyDir: {} }, '/etc/scopegate/policies/public'],
+          'source-4': [
+            { emptyDir: { medium: 'Memory', sizeLimit: '2Mi' } },
+            '/etc/scopegate/policies/public',
+          ],
           'source-4-tmp': [{ emptyDir: {} }, undefined],
           'source-4-secret': [undefined, undefined],
-          'git-user': [{ configMap: { name: 'gw-scopegate-git-user' } }, undefined],
+          git: [{ configMap: { name: 'gw-scopegate-git', defaultMode: 0o555 } }, undefined],
           'kubernetes-api': [undefined, undefined],
         },
       ],
@@ -2315,10 +2346,10 @@ export const SCENARIOS: readonly Scenario[] = [
       [
         'containerSecurityContext',
         (c) => {
-          const { metadata, data } = c.object('ConfigMap', 'gateway', '-git-user')
+          const { metadata, data } = c.object('ConfigMap', 'gateway', '-git')
           return [metadata.namespace, data]
         },
-        ['shop', { passwd: 'scopegate:x:7:7::/tmp:/sbin/nologin\n' }],
+        ['shop', { git: gitProgram(32_768, 128), passwd: 'scopegate:x:7:7::/tmp:/sbin/nologin\n' }],
       ],
       [
         'networkPolicy.enabled',
@@ -2340,8 +2371,16 @@ export const SCENARIOS: readonly Scenario[] = [
       },
     },
     checks: [
-      ['policies.sources', (c) => c.volume('gateway', 'git-user'), undefined],
-      ['policies.sources', (c) => c.mount('gateway', 'git-user'), undefined],
+      [
+        'policies.sources',
+        (c) => [c.volume('gateway', 'source-0'), c.mount('gateway', 'git')],
+        [{ emptyDir: { medium: 'Memory', sizeLimit: '128Mi' } }, undefined],
+      ],
+      [
+        'policies.gitSync.resources',
+        (c) => c.object('ConfigMap', 'gateway', '-git').data,
+        { git: gitProgram(65_536, 8_192) },
+      ],
     ],
   },
   {
@@ -2402,8 +2441,8 @@ export const SCENARIOS: readonly Scenario[] = [
       ],
       [
         'podSecurityContext',
-        (c) => c.object('ConfigMap', 'gateway', '-git-user').data,
-        { passwd: 'scopegate:x:9:9::/tmp:/sbin/nologin\n' },
+        (c) => c.object('ConfigMap', 'gateway', '-git').data?.['passwd'],
+        'scopegate:x:9:9::/tmp:/sbin/nologin\n',
       ],
     ],
   },
