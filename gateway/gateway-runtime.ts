@@ -393,11 +393,16 @@ async function openRequestPath(
 
 /** Opens the decision endpoint, which shares everything except its stages and its port with the public server. */
 async function openDecisions(
-  { protocol }: NonNullable<GatewayConfig['decisions']>,
+  { protocol, headers }: NonNullable<GatewayConfig['decisions']>,
   pipelineOptions: PipelineOptions,
   serverOptions: ServerOptions,
 ) {
-  const pipeline = createPipeline({ ...pipelineOptions, decisionProtocol: protocol })
+  const pipeline = createPipeline({
+    ...pipelineOptions,
+    forwardedHeader: headers?.clientAddress ?? pipelineOptions.forwardedHeader,
+    decisionProtocol: protocol,
+    decisionHeaders: headers,
+  })
   const options = { ...serverOptions, handle: pipeline.handle, hasWebsockets: () => false }
   if (protocol === 'ext-authz-grpc') {
     // Loads the modules of HTTP/2 only if they are needed.

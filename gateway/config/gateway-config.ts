@@ -33,6 +33,12 @@ export type TlsConfig = {
   readonly clientCertificates: { readonly ca: string | undefined } | undefined
 }
 
+export type DecisionHeaders = {
+  readonly method?: string
+  readonly target?: string
+  readonly clientAddress?: `x-${string}`
+}
+
 /**
  * Validated configuration of the gateway. Durations and sizes are numbers, paths are absolute, and secrets are loaded.
  */
@@ -47,6 +53,8 @@ export type GatewayConfig = {
     | {
         readonly listen: { readonly host: string; readonly port: number }
         readonly protocol: DecisionProtocol
+        /** Names of the headers with the original request, in lower case. Default: the names of the protocol. */
+        readonly headers?: DecisionHeaders | undefined
       }
     | undefined
   /** TLS on the public port; `undefined`: plain HTTP behind a proxy that terminates TLS. */

@@ -19,6 +19,15 @@ import { ResourceSchema } from './resource-schema.ts'
 
 const MAX_WORKERS = 256
 
+/** Headers with another meaning are not possible: the ingress would overwrite data of the client. */
+const OriginalHeader = (description: string) =>
+  Type.String({
+    description,
+    maxLength: 64,
+    pattern: '^[Xx]-(?![Aa][Uu][Tt][Hh]-|[Ff][Oo][Rr][Ww][Aa][Rr][Dd][Ee][Dd]-[Ff][Oo][Rr]$)[A-Za-z0-9-]+$',
+    'x-is': 'a header name such as X-Original-Method, without X-Auth-* and X-Forwarded-For',
+  })
+
 export const GatewayFile = Type.Object(
   {
     baseUrl: HttpOrigin('public URL and resource identifier of the API'),
@@ -33,6 +42,21 @@ export const GatewayFile = Type.Object(
             description:
               'how the ingress asks: auth-request (nginx), forward-auth (HAProxy, Apache, Caddy, Traefik), or ext-authz-http or ext-authz-grpc (Envoy)',
           }),
+          headers: Type.Optional(
+            Type.Object(
+              {
+                method: Type.Optional(OriginalHeader('method of the client')),
+                target: Type.Optional(OriginalHeader('path and query of the client')),
+                clientAddress: Type.Optional(
+                  OriginalHeader('address of the client, as in X-Forwarded-For; default: forwardedHeader'),
+                ),
+              },
+              {
+                description: 'other headers of the original request, for auth-request and forward-auth',
+                minProperties: 1,
+              },
+            ),
+          ),
         },
         { description: 'decisions for requests that another ingress forwards' },
       ),

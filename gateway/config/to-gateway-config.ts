@@ -5,6 +5,7 @@ import type { Presets } from '../../policy-engine/format/presets.ts'
 import type { IssuerConfig, JwtConfig } from '../tokens/issuer-config.ts'
 import type { SecretCredentialConfig } from '../upstreams/credentials/secret-credential.ts'
 import type { UpstreamSettings } from '../upstreams/upstream.ts'
+import { toDecisionHeaders } from './decision-headers.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import type { GatewayFile } from './gateway-file.ts'
@@ -44,7 +45,7 @@ export function toGatewayConfig(
     drain: { delayMs: milliseconds(drain.delay), graceMs: milliseconds(drain.grace) },
     policiesDir: file.policies ?? '',
     policySources: toPolicySources(file),
-    decisions: file.decisions,
+    decisions: file.decisions && { ...file.decisions, headers: toDecisionHeaders(file.decisions.headers) },
     onInvalidPolicy: file.onInvalidPolicy ?? (file.policySources === undefined ? 'fail' : 'keep'),
     policyReload: file.policyReload ?? DEFAULTS.policyReload,
     scopesFile: file.scopes,

@@ -4,6 +4,7 @@ import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { findConnectionFaults } from '../../platform/redis/check-connection.ts'
 import { headerKind } from '../../policy-engine/match/header-kind.ts'
 import { basePathOf } from '../upstreams/base-path-of.ts'
+import { HEADER_FAMILIES, toDecisionHeaders } from './decision-headers.ts'
 import { DEFAULTS } from './defaults.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import { toOverloadLimits } from './overload-file.ts'
@@ -46,6 +47,7 @@ export function validateConfig(
     findOverloadOrder,
     findUntrustedCertificates,
     findUntrustedDecisions,
+    findUnusableHeaders,
   ])
     problems.push(...find(gateway.value, shownAs))
   return problems
@@ -257,4 +259,25 @@ export function findUntrustedDecisions(file: GatewayFile, shownAs: string): read
       hint: 'add the addresses of the ingress to trustedProxies',
     }),
   ]
+}
+
+/** Reports C353 for `decisions.headers` with a protocol without these headers, or with one name for two values. */
+export function findUnusableHeaders({ decisions }: GatewayFile, shownAs: string): readonly Diagnostic[] {
+  const { headers, protocol } = decisions ?? {}
+  if (headers === undefined || protocol === undefined) return []
+  const report = (problem: string, hint: string) => [
+    diagnostic('C353', `decisions.headers: ${problem}`, wholeFile(shownAs), { hint }),
+  ]
+  if (protocol === 'ext-authz-http' || protocol === 'ext-authz-grpc')
+    return report(`has no effect with the protocol ${protocol}`, 'remove decisions.headers')
+  const names = Object.entries({ ...HEADER_FAMILIES[protocol], ...toDecisionHeaders(headers) })
+  for (const [key, name] of names) {
+    const other = names.find(([otherKey, otherName]) => otherKey > key && otherName === name)
+    if (other !== undefined)
+      return report(
+        `${key} and ${other[0]} must have different names (got ${name})`,
+        'name one header for each value',
+      )
+  }
+  return []
 }

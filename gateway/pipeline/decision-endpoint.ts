@@ -3,18 +3,13 @@ import { normalizeIp } from '../../platform/net/normalize-ip.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import { headerKind } from '../../policy-engine/match/header-kind.ts'
-import type { DecisionProtocol } from '../config/gateway-config.ts'
+import { HEADER_FAMILIES, type HeaderFamily } from '../config/decision-headers.ts'
+import type { DecisionHeaders, DecisionProtocol } from '../config/gateway-config.ts'
 import type { ApiRoute } from '../snapshot/route.ts'
 import { corsOf } from './cors-headers.ts'
 import type { CanonicalContext, MatchedContext, RequestContext, StageResult } from './request-context.ts'
 import type { LocalReply } from './send-reply.ts'
 
-type HeaderFamily = { readonly method: string; readonly target: string }
-
-const FAMILIES = {
-  'auth-request': { method: 'x-original-method', target: 'x-original-uri' },
-  'forward-auth': { method: 'x-forwarded-method', target: 'x-forwarded-uri' },
-} satisfies Partial<Record<DecisionProtocol, HeaderFamily>>
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
 /** The gateway cannot apply this route without forwarding the request, so the route does not exist in this mode. */
 export const NOT_DECIDABLE: Rejection = Object.freeze({ rejected: 'route_unknown' })
@@ -42,15 +37,16 @@ type OriginalRequest = { readonly method: string; readonly target: string }
  * a missing, repeated, unknown or contradictory value is a rejection.
  * @returns the original request, or `request_malformed` (400).
  */
-export function readOriginalRequest(
+function readOriginalRequest(
   request: Pick<IncomingMessage, 'headersDistinct' | 'method' | 'url'>,
   protocol: DecisionProtocol,
+  family: HeaderFamily | undefined,
 ): OriginalRequest | Rejection {
   const { headersDistinct } = request
   const original =
-    protocol === 'ext-authz-http' || protocol === 'ext-authz-grpc'
+    family === undefined
       ? { method: request.method ?? '', target: request.url ?? '' }
-      : readHeaderFamily(headersDistinct, protocol)
+      : readHeaderFamily(headersDistinct, family)
   if ('rejected' in original) return original
   const { method, target } = original
   if (!KNOWN_METHODS.has(method)) return malformed('The original method is unknown.')
@@ -62,19 +58,23 @@ export function readOriginalRequest(
   return original
 }
 
-/** Reads the headers of the protocol. The headers of the other protocol must be missing or equal. */
+/** Reads the headers of the ingress. Each header with another name for the same value must be missing or equal. */
 function readHeaderFamily(
   headersDistinct: IncomingMessage['headersDistinct'],
-  protocol: keyof typeof FAMILIES,
+  family: HeaderFamily,
 ): OriginalRequest | Rejection {
-  const { method: methodName, target: targetName } = FAMILIES[protocol]
-  const method = single(headersDistinct[methodName])
-  const target = single(headersDistinct[targetName])
+  const method = single(headersDistinct[family.method])
+  const target = single(headersDistinct[family.target])
   if (method === undefined || target === undefined)
-    return malformed(`The ingress must send exactly one ${methodName} header and one ${targetName} header.`)
-  const other = FAMILIES[protocol === 'auth-request' ? 'forward-auth' : 'auth-request']
-  return contradicts(headersDistinct[other.method], method) ||
-    contradicts(headersDistinct[other.target], target)
+    return malformed(
+      `The ingress must send exactly one ${family.method} header and one ${family.target} header.`,
+    )
+  const isContradiction = Object.values(HEADER_FAMILIES).some(
+    (other) =>
+      contradicts(headersDistinct[other.method], method) ||
+      contradicts(headersDistinct[other.target], target),
+  )
+  return isContradiction
     ? malformed('The headers with the original method and target contradict each other.')
     : { method, target }
 }
@@ -84,18 +84,17 @@ function readHeaderFamily(
  * document. The path of a request for a decision is a constant of the ingress, which is never a path of a document. With
  * `ext-authz-http`, method and path are those of the client.
  */
-function isForwardedRequest({ method, url = '' }: IncomingMessage, protocol: DecisionProtocol): boolean {
-  return protocol in FAMILIES && (method === 'OPTIONS' || DOCUMENT_TARGET.test(url))
+function isForwardedRequest({ method, url = '' }: IncomingMessage): boolean {
+  return method === 'OPTIONS' || DOCUMENT_TARGET.test(url)
 }
 
 /** Rejects the headers of a request for a decision. Otherwise, a client could read the decision on any request. */
-function readForwardedRequest({
-  method = '',
-  url = '',
-  headersDistinct,
-}: IncomingMessage): OriginalRequest | Rejection {
-  const isMixed = Object.values(FAMILIES).some(
-    (family) => headersDistinct[family.method] !== undefined || headersDistinct[family.target] !== undefined,
+function readForwardedRequest(
+  { method = '', url = '', headersDistinct }: IncomingMessage,
+  family: HeaderFamily,
+): OriginalRequest | Rejection {
+  const isMixed = [family, ...Object.values(HEADER_FAMILIES)].some(
+    (names) => headersDistinct[names.method] !== undefined || headersDistinct[names.target] !== undefined,
   )
   return isMixed
     ? malformed('This request must not have headers of a request for a decision.')
@@ -107,16 +106,21 @@ function readForwardedRequest({
  * Reads `request`. Sets `method`, `canonical` and `isDecision`.
  * @returns the rejection `request_malformed` (400) or `target_too_long` (414).
  */
-export function createCanonicalizeOriginal(protocol: DecisionProtocol) {
+export function createCanonicalizeOriginal(protocol: DecisionProtocol, headers: DecisionHeaders = {}) {
+  const family =
+    protocol === 'ext-authz-http' || protocol === 'ext-authz-grpc'
+      ? undefined
+      : { ...HEADER_FAMILIES[protocol], ...headers }
   return (context: RequestContext): Rejection | undefined => {
     const { request, services } = context
     context.method = '' // the metrics must not count the method of the ingress
     if (services.trustedProxies?.has(normalizeIp(request.socket.remoteAddress)) !== true)
       return UNTRUSTED_PEER
-    context.isDecision = !isForwardedRequest(request, protocol)
-    const original = context.isDecision
-      ? readOriginalRequest(request, protocol)
-      : readForwardedRequest(request)
+    context.isDecision = family === undefined || !isForwardedRequest(request)
+    const original =
+      family === undefined || context.isDecision
+        ? readOriginalRequest(request, protocol, family)
+        : readForwardedRequest(request, family)
     if ('rejected' in original) return original
     context.method = original.method
     const { rawHeaders, httpVersion } = request

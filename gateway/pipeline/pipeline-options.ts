@@ -1,5 +1,5 @@
 import type { Resource } from '../../policy-engine/match/resources.ts'
-import type { DecisionProtocol } from '../config/gateway-config.ts'
+import type { DecisionHeaders, DecisionProtocol } from '../config/gateway-config.ts'
 import type { RateLimiter } from '../limits/open-rate-limiter.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
 import type { AccessLog } from '../observability/access-log.ts'
@@ -55,4 +55,5 @@ export type PipelineOptions = {
   readonly draining: () => boolean
   /** Set for the decision endpoint. Undefined: the pipeline forwards requests. */
   readonly decisionProtocol?: DecisionProtocol | undefined
+  readonly decisionHeaders?: DecisionHeaders | undefined
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Span } from '../../platform/tracing/tracing.ts'
-import type { DecisionProtocol } from '../config/gateway-config.ts'
+import type { DecisionHeaders, DecisionProtocol } from '../config/gateway-config.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import { createCertificateReader } from './client-certificate.ts'
 import { createCanonicalizeOriginal, decidableOnly, replyAllowed } from './decision-endpoint.ts'
@@ -62,9 +62,9 @@ const STAGES = [
 ] as readonly Stage[]
 
 /** The stages of the decision endpoint: the same decision, for a request that another proxy forwards. */
-function decisionStages(protocol: DecisionProtocol): readonly Stage[] {
+function decisionStages(protocol: DecisionProtocol, headers: DecisionHeaders | undefined): readonly Stage[] {
   return [
-    createCanonicalizeOriginal(protocol),
+    createCanonicalizeOriginal(protocol, headers),
     rejectOverload,
     decidableOnly(matchRoute),
     readToken,
@@ -76,8 +76,11 @@ function decisionStages(protocol: DecisionProtocol): readonly Stage[] {
   ] as readonly Stage[]
 }
 
-function stagesOf(protocol: DecisionProtocol | undefined, handOver: HandOver | undefined): readonly Stage[] {
-  if (protocol !== undefined) return decisionStages(protocol)
+function stagesOf(
+  { decisionProtocol, decisionHeaders }: PipelineOptions,
+  handOver: HandOver | undefined,
+): readonly Stage[] {
+  if (decisionProtocol !== undefined) return decisionStages(decisionProtocol, decisionHeaders)
   // Another server of this process handles allowed requests, so the upstreams get no credentials.
   return handOver === undefined ? STAGES : [...STAGES.slice(0, -2), createHandOver(handOver) as Stage]
 }
@@ -152,7 +155,7 @@ function createServices(options: PipelineOptions, handOver: HandOver | undefined
   const { origin, host, protocol } = new URL(options.baseUrl)
   return {
     ...options,
-    stages: stagesOf(options.decisionProtocol, handOver),
+    stages: stagesOf(options, handOver),
     responder: createResponder(options),
     tracker: createRequestTracker(options),
     targetRules: { origin, limitBytes: options.limits.targetBytes },

@@ -4,9 +4,9 @@ import { normalizeIp } from '../../platform/net/normalize-ip.ts'
 
 /**
  * The only header from which the gateway reads client addresses. Trusted proxies set this header. A client could set
- * any other header.
+ * any other header. Each header except `forwarded` has the format of `x-forwarded-for`.
  */
-export type ForwardedHeader = 'x-forwarded-for' | 'forwarded'
+export type ForwardedHeader = 'forwarded' | `x-${string}`
 
 const IPV4_WITH_PORT = /^(\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}$/
 const BRACKETED = /^\[([^[\]]{2,45})\](?::\d{1,5})?$/

@@ -341,3 +341,38 @@ t.test('an allowed decision has the CORS headers of the response', async (t) => 
       t.equal(decided.headers.get(name), direct.headers.get(name), `${path} ${origin} ${name}`)
   }
 })
+
+t.test('the configuration can name the headers with method, target and client address', async (t) => {
+  const { decisions } = await startDecisionEndpoint(t, 'forward-auth', {
+    change: (config) => ({
+      ...config,
+      decisions: config.decisions && {
+        ...config.decisions,
+        headers: { method: 'x-asked-method', target: 'x-asked-target', clientAddress: 'x-asked-client' },
+      },
+    }),
+  })
+  const ask = (path: string, headers: Readonly<Record<string, string>> = {}) =>
+    send(decisions, { headers: { 'x-asked-method': 'GET', 'x-asked-target': path, ...headers } })
+  t.equal((await ask('/pub/x')).status, 200)
+  t.equal((await ask('/api/denied')).status, 401)
+  t.equal((await ask('/pub/x', { 'x-forwarded-method': 'GET', 'x-original-uri': '/pub/x' })).status, 200)
+  for (const name of ['x-original-method', 'x-original-uri', 'x-forwarded-method', 'x-forwarded-uri'])
+    t.equal((await ask('/pub/x', { [name]: '/pub/y' })).status, 400, `contradiction in ${name}`)
+  const usual = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/pub/x' }
+  t.equal((await send(decisions, { headers: usual })).status, 400, 'the usual names alone')
+  const document = `${decisions}/.well-known/oauth-protected-resource`
+  t.equal((await send(document)).status, 200)
+  for (const name of ['x-asked-method', 'x-asked-target', 'x-forwarded-uri'])
+    t.equal((await send(document, { headers: { [name]: 'GET' } })).status, 400, name)
+
+  const limited = (client: string, forwarded: string) =>
+    ask('/api/limited', { 'x-asked-client': client, 'x-forwarded-for': forwarded })
+  t.equal((await limited('192.0.2.1', '203.0.113.1')).status, 200)
+  t.equal(
+    (await limited('192.0.2.1', '203.0.113.2')).status,
+    429,
+    'the address of X-Forwarded-For has no effect',
+  )
+  t.equal((await limited('192.0.2.2', '203.0.113.2')).status, 200)
+})

@@ -94,6 +94,41 @@ t.test(
   },
 )
 
+t.test('readGatewayConfig() reads the header names of decisions from the environment', async (t) => {
+  const decisions = {
+    SCOPEGATE_TRUSTED_PROXIES: '127.0.0.1',
+    SCOPEGATE_DECISIONS__LISTEN__HOST: '127.0.0.1',
+    SCOPEGATE_DECISIONS__LISTEN__PORT: '0',
+    SCOPEGATE_DECISIONS__PROTOCOL: 'auth-request',
+  }
+  const { config } = readGatewayConfig(
+    withSecret(aConfigDir(t), {
+      ...decisions,
+      SCOPEGATE_DECISIONS__HEADERS__METHOD: 'X-Method',
+      SCOPEGATE_DECISIONS__HEADERS__TARGET: 'x-target',
+      SCOPEGATE_DECISIONS__HEADERS__CLIENT_ADDRESS: 'X-Real-IP',
+    }),
+  )
+  t.same(config.decisions?.headers, { method: 'x-method', target: 'x-target', clientAddress: 'x-real-ip' })
+  for (const name of [
+    'Authorization',
+    'Host',
+    'x-',
+    'x-a b',
+    'x_method',
+    'x-auth-subject',
+    'X-Forwarded-For',
+  ])
+    t.throws(
+      () =>
+        readGatewayConfig(
+          withSecret(aConfigDir(t), { ...decisions, SCOPEGATE_DECISIONS__HEADERS__METHOD: name }),
+        ),
+      { message: /SCOPEGATE_DECISIONS__HEADERS__METHOD/ },
+      name,
+    )
+})
+
 t.test('readGatewayConfig() trusts no proxy by default', async (t) => {
   t.match(readGatewayConfig(withSecret(aConfigDir(t))).config, {
     trustedProxies: [],
