@@ -9,6 +9,8 @@ import { memoize } from './memoize.ts'
 export type RouteMeter = {
   /** @param traceId trace of the request, if the trace is sampled. */
   finished(method: string, status: number, seconds: number, traceId?: string): void
+  /** Counts a request for a decision, in addition to `finished`. */
+  asked(status: number): void
   decided(decision: Decision): void
   /** Counts a denial that audit-only mode did not apply. */
   reported(decision: Decision): void
@@ -33,6 +35,12 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
     name: 'scopegate_http_request_duration_seconds',
     help: 'Time from the head of a request to the end of its response.',
     buckets: HTTP_BUCKETS,
+    registers,
+  })
+  const asked = new BufferedCounter({
+    name: 'scopegate_decision_requests_total',
+    help: 'Finished requests for decisions on requests that another ingress forwards.',
+    labelNames: ['route', 'code'],
     registers,
   })
   const decisions = new BufferedCounter({
@@ -71,6 +79,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
         durations: durationsOf(method)(codeClass(status)),
       })),
     )
+    const askedWith = memoize((status: number) => asked.child({ route, code: String(status) }))
     const decided = memoize(({ decision, reason }: Decision) => decisions.child({ route, decision, reason }))
     const reported = memoize(({ decision, reason }: Decision) => reports.child({ route, decision, reason }))
     const rateLimited = memoize((outcome: 'allowed' | 'limited') => rateLimits.child({ route, outcome }))
@@ -80,6 +89,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
         children.requests.inc()
         children.durations.observe(seconds, traceId)
       },
+      asked: (status) => askedWith(status).inc(),
       decided: (decision) => decided(decision).inc(),
       reported: (decision) => reported(decision).inc(),
       rateLimited: (outcome) => rateLimited(outcome).inc(),
@@ -94,7 +104,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
   return {
     of,
     remove(route) {
-      for (const metric of [requests, durations, decisions, reports, rateLimits])
+      for (const metric of [requests, durations, asked, decisions, reports, rateLimits])
         metric.remove((labels) => labels['route'] === route)
       for (const code of closeCodes) sessionsClosed.remove({ route, code })
     },

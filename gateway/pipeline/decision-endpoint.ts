@@ -202,11 +202,10 @@ function pushHeadersToRemove(headers: string[], { request }: MatchedContext, rou
 }
 
 /**
- * Adapts a denial to the ingress. nginx turns each status except 401 and 403 into 500, and discards the body. The
+ * Adapts a denial to `auth-request`. nginx turns each status except 401 and 403 into 500, and discards the body. The
  * reply therefore has the status 401 or 403, and the exact status and body in two headers.
  */
-export function adaptDenial(reply: LocalReply, protocol: DecisionProtocol): LocalReply {
-  if (protocol !== 'auth-request') return reply
+export function adaptDenial(reply: LocalReply): LocalReply {
   const body = (reply.body ?? '').trim().replace(NOT_PRINTABLE, escapeCharacter)
   return {
     status: reply.status === 401 ? 401 : 403,

@@ -71,6 +71,8 @@ export type RequestContext = {
   /** Headers of the upstream request: name, value, name, value. */
   upstreamHeaders: string[] | undefined
   rejection: Rejection | undefined
+  /** Status of a denial whose response has another status, because nginx supports only 401 and 403. */
+  deniedStatus: number | undefined
   /** Code of the error that prevented token validation, or of an invalid WebSocket handshake of the upstream. */
   failureCode: string | undefined
   /** The denial that an enforced policy would have applied. */
@@ -200,6 +202,7 @@ export function createContext(
     upstreamPath: undefined,
     upstreamHeaders: undefined,
     rejection: undefined,
+    deniedStatus: undefined,
     failureCode: undefined,
     auditOnlyDenial: undefined,
     forwarded: undefined,

@@ -20,11 +20,12 @@ export function createRequestTracker(
   let inFlight = 0
 
   function count(context: RequestContext, status: number): void {
-    const { method, route, decision, auditOnlyDenial, startedMs, span } = context
+    const { method, route, decision, auditOnlyDenial, startedMs, span, isDecision } = context
     inFlight -= 1
     const meter = route?.meter ?? unmatchedMeter
     const seconds = (tickMs() - startedMs) / 1_000
     meter.finished(method, status, seconds, exemplarTraceId(context))
+    if (isDecision) meter.asked(status)
     if (span !== undefined)
       endRequestSpans(context, span, { status, errorType: spanErrorType(context, status) })
     if (decision !== undefined) meter.decided(decision)
@@ -33,8 +34,8 @@ export function createRequestTracker(
   }
 
   function finished(context: RequestContext): void {
-    const { response } = context
-    const status = response.headersSent ? response.statusCode : CLIENT_CLOSED_STATUS
+    const { response, deniedStatus } = context
+    const status = response.headersSent ? (deniedStatus ?? response.statusCode) : CLIENT_CLOSED_STATUS
     count(context, status)
     if (accessLog.isEnabled) accessLog.add(accessEntry(context, status, tickMs()))
   }

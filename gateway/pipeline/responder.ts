@@ -31,9 +31,9 @@ export function createResponder(
     // A failure of the upstream does not change an earlier decision to allow the request.
     context.decision ??= decisionOf(rejection)
     const reply = rejectionReply(context, rejection)
-    const sent =
-      decisionProtocol === undefined || !context.isDecision ? reply : adaptDenial(reply, decisionProtocol)
-    send(context, sent, isSuspicious(rejection))
+    const isAdapted = context.isDecision && decisionProtocol === 'auth-request'
+    if (isAdapted) context.deniedStatus = reply.status
+    send(context, isAdapted ? adaptDenial(reply) : reply, isSuspicious(rejection))
   }
 
   /** Counts and logs an exception. A failure in this function must not prevent the response. */

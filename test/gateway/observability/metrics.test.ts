@@ -54,6 +54,7 @@ function someMetrics() {
   route.decided({ decision: 'allow', reason: 'ok' })
   route.reported({ decision: 'deny', reason: 'insufficient_scope' })
   route.rateLimited('limited')
+  route.asked(403)
   route.sessionEnded(1000)
   const upstream = metrics.upstream('api')
   upstream.responded(503, 0.01)
@@ -93,6 +94,7 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
   scopegate_build_info: ['gauge', `{version="1.2.3",node="${process.version}"} 1`],
   scopegate_circuit_state: ['gauge', '{upstream="api"} 1'],
   scopegate_connections_refused_total: ['counter', ' 1'],
+  scopegate_decision_requests_total: ['counter', '{route="p/one",code="403"} 1'],
   scopegate_dpop_replay_fallback_total: ['counter', ' 1'],
   scopegate_event_loop_delay_seconds: ['gauge', ' 3'],
   scopegate_heap_used_ratio: ['gauge', ' 0.25'],
@@ -194,6 +196,8 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_build_info: '1 for the running version.',
   scopegate_circuit_state: 'Circuit of the healthiest target of the upstream: 0 closed, 1 half-open, 2 open.',
   scopegate_connections_refused_total: 'Connections closed because of the connection limit.',
+  scopegate_decision_requests_total:
+    'Finished requests for decisions on requests that another ingress forwards.',
   scopegate_dpop_replay_fallback_total:
     'DPoP proofs whose replay check was local because Redis was unavailable or failed.',
   scopegate_event_loop_delay_seconds: 'Longest delay of the event loop since the previous scrape.',

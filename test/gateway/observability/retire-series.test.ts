@@ -14,6 +14,7 @@ t.test('the series of a removed route expire after a delay, except when the rout
   const count = (name: string): void => {
     const meter = meters.of(name)
     meter.finished('GET', 200, 0.001)
+    meter.asked(200)
     meter.decided({ decision: 'allow', reason: 'ok' })
     meter.rateLimited('allowed')
     meter.sessionEnded(1000)

@@ -79,6 +79,7 @@ t.test('remove() removes all series of one route, and later increments on them a
   const denied: Decision = { decision: 'deny', reason: 'condition' }
   const count = (meter: ReturnType<typeof meters.of>): void => {
     meter.finished('GET', 200, 1)
+    meter.asked(200)
     meter.decided(denied)
     meter.reported(denied)
     meter.rateLimited('limited')
