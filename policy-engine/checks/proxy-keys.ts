@@ -18,7 +18,6 @@ const PROXY_KEYS = [
   'bodyLimit',
   'websocket',
   'headers',
-  'cors',
 ] as const
 
 /**
@@ -131,7 +130,6 @@ function proxySettingsOf(route: PolicyRoute): readonly (typeof PROXY_KEYS)[numbe
     bodyLimit: route.bodyLimitBytes,
     websocket: route.websocket || undefined,
     headers: route.headers,
-    cors: route.cors,
   }
   return PROXY_KEYS.filter((key) => settings[key] !== undefined)
 }
