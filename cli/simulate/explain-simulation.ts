@@ -29,7 +29,9 @@ export function explainSimulation(
       ? undefined
       : explainDecision(simulation.decision, request, caller, policies.compiled)
   const nearest =
-    simulation.decision.rejection?.rejected === 'route_unknown' && request !== undefined
+    simulation.decision.rejection?.rejected === 'route_unknown' &&
+    simulation.decision.route === undefined &&
+    request !== undefined
       ? nearestRoute(
           request.canonical.path,
           policies.compiled.routes.map(({ policy }) => policy),
@@ -39,6 +41,24 @@ export function explainSimulation(
   const upstream = simulation.decision.route?.policy.upstream
   const credentialHeader = policies.credentialHeaders?.get(upstream ?? '')
   return { ...simulation, simulated, explanation, nearest, cors, credentialHeader }
+}
+
+/**
+ * Returns the identity headers of an allowed decision, which the ingress copies to the forwarded request. Empty in the
+ * other mode. The value of an assertion is a signed JWT, which only the gateway can create.
+ */
+export function decisionHeaders({
+  simulated,
+  decision,
+  caller,
+}: ExplainedSimulation): readonly (readonly [name: string, value: string])[] {
+  if (simulated.mode !== 'decision' || decision.as !== 'token' || caller === undefined) return []
+  const { identityHeaders } = caller
+  const headers = identityHeaders.flatMap((name, at) =>
+    at % 2 === 0 ? [[name, String(identityHeaders[at + 1])] as const] : [],
+  )
+  const isAsserted = decision.route?.policy.upstreamAuth === 'assertion'
+  return isAsserted ? [...headers, ['x-auth-assertion', '(signed by the gateway)'] as const] : headers
 }
 
 type ExplainedCors = {

@@ -1,5 +1,5 @@
 import type { ErrorResponse } from '../../gateway/pipeline/error-response.ts'
-import type { ExplainedSimulation } from './explain-simulation.ts'
+import { decisionHeaders, type ExplainedSimulation } from './explain-simulation.ts'
 import type { SimulationPolicies } from './simulate.ts'
 
 /** Returns the output of `explain --json`. docs/command-line.md describes its members. */
@@ -73,6 +73,8 @@ export function explanationJson(explained: ExplainedSimulation, policies: Simula
       decision.upstreamPath === undefined || route?.policy.upstream === undefined
         ? null
         : { name: route.policy.upstream, path: decision.upstreamPath },
+    mode: simulated.mode ?? null,
+    headers: Object.fromEntries(decisionHeaders(explained)),
     answer: response === undefined ? null : responseJson(response),
     would: would === undefined ? null : responseJson(would),
   }

@@ -7,7 +7,7 @@ import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { describeComparison, describeCors, formatAuthentication, formatScopeRule } from '../describe-rules.ts'
-import type { ExplainedSimulation } from './explain-simulation.ts'
+import { decisionHeaders, type ExplainedSimulation } from './explain-simulation.ts'
 
 type Row = readonly [label: string, status: 'ok' | 'DENY' | 'n/a' | 'note' | '', text: string]
 
@@ -48,11 +48,23 @@ function explainRows(explained: ExplainedSimulation, nowSeconds: number): readon
     ...others.map(
       (one): Row => ['also saw', '', `${one.policy.name.padEnd(NAME)}  ${describeMismatch(one, explained)}`],
     ),
+    ...modeRows(explained),
     ...(route === undefined ? [] : accessRows(explained, route, nowSeconds)),
     ...corsRows(explained),
   ]
   // Owners, claims and tokens are untrusted text.
   return rows.map(([label, status, text]) => [label, status, visibleText(text)])
+}
+
+/** A route exists, but the mode does not serve it. */
+function modeRows({ decision, simulated: { mode } }: ExplainedSimulation): readonly Row[] {
+  if (mode === undefined || decision.route === undefined) return []
+  if (decision.rejection?.rejected !== 'route_unknown') return [['mode', 'ok', mode]]
+  return [
+    mode === 'proxy'
+      ? ['mode', 'DENY', 'proxy: only the decision endpoint serves this route']
+      : ['mode', 'DENY', 'decision: only the proxy serves this route (mount, rewrite, websocket or headers)'],
+  ]
 }
 
 function accessRows(
@@ -242,10 +254,12 @@ function describeMismatch({ policy }: CompiledRoute, { simulated }: ExplainedSim
   return `also matches the path, but only with ${matchHeaders.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
 }
 
-function renderOutcome({ decision, response, would }: ExplainedSimulation): string {
+function renderOutcome(explained: ExplainedSimulation): string {
+  const { decision, response, would } = explained
   if (response !== undefined) return renderResponse(response)
   if (decision.as === 'gateway') return 'local reply of the gateway\n'
-  const allowed = `allow, as ${decision.as}\n`
+  const returned = decisionHeaders(explained).map(([name, value]) => `  ${name}: ${visibleText(value)}\n`)
+  const allowed = `allow, as ${decision.as}\n${returned.length === 0 ? '' : `\nthe ingress copies from the 200 response\n${returned.join('')}`}`
   return would === undefined
     ? allowed
     : `${allowed}\nwith enforce: on, the response is\n${renderResponse(would)}`

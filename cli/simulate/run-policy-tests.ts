@@ -1,6 +1,12 @@
 import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 import type { PolicyTest } from '../../policy-engine/format/policy-test.ts'
-import { type Simulation, type SimulationPolicies, simulate, UnusableClaimsError } from './simulate.ts'
+import {
+  type SimulatedRequest,
+  type Simulation,
+  type SimulationPolicies,
+  simulate,
+  UnusableClaimsError,
+} from './simulate.ts'
 
 export type TestResult = {
   readonly test: PolicyTest
@@ -19,14 +25,15 @@ export function runPolicyTests(
   return tests.map((test) => runTest(test, policies, nowSeconds))
 }
 
+/** Returns the request of a test, with default values for the claims that each valid token needs. */
+export function requestOf({ request, token }: PolicyTest): SimulatedRequest {
+  const { method, path, headers, mode } = request
+  return { method, target: path, headers: Object.entries(headers), claims: token, isCompleted: true, mode }
+}
+
 function runTest(test: PolicyTest, policies: SimulationPolicies, nowSeconds: number): TestResult {
-  const { method, path, headers } = test.request
   try {
-    const simulation = simulate(
-      { method, target: path, headers: Object.entries(headers), claims: test.token, isCompleted: true },
-      policies,
-      nowSeconds,
-    )
+    const simulation = simulate(requestOf(test), policies, nowSeconds)
     return { test, failures: compare(test, simulation), simulation }
   } catch (error) {
     if (!(error instanceof UnusableClaimsError)) throw error

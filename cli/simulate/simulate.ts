@@ -11,7 +11,9 @@ import {
   decide,
   denied,
 } from '../../policy-engine/decide/decide.ts'
+import { applyMode } from '../../policy-engine/decide/mode.ts'
 import type { Rejection, TokenFault } from '../../policy-engine/decide/rejection.ts'
+import type { Mode } from '../../policy-engine/format/policy-test.ts'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
 import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
@@ -26,6 +28,8 @@ export type SimulatedRequest = {
   readonly claims: Claims | undefined
   /** True: missing claims that every valid token needs get default values. */
   readonly isCompleted: boolean
+  /** Undefined: each route is served. */
+  readonly mode?: Mode | undefined
 }
 
 export type Simulation = {
@@ -100,7 +104,8 @@ export function simulate(
     token = readToken(simulated, resource, policies, nowSeconds)
     return token.fault === undefined ? token.caller : { rejected: 'token_invalid', fault: token.fault }
   }
-  const decision = decide(request, callerOf, compiled)
+  const decided = decide(request, callerOf, compiled)
+  const decision = simulated.mode === undefined ? decided : applyMode(decided, request, simulated.mode)
   const resource = decision.route?.resourceOf(canonical.path) ?? resources.root
   return toSimulation(decision, resource, { ...token, request })
 }

@@ -1,5 +1,6 @@
 import { type IncomingMessage, METHODS } from 'node:http'
 import { normalizeIp } from '../../platform/net/normalize-ip.ts'
+import { needsProxy } from '../../policy-engine/decide/mode.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import { headerKind } from '../../policy-engine/match/header-kind.ts'
@@ -150,9 +151,7 @@ export function decidableOnly(matchRoute: (context: CanonicalContext) => StageRe
       const isReturned = !isDecision || (context.method === 'OPTIONS' && asksLikeEnvoy(context))
       return 'rejected' in result || isReturned ? result : NOT_DECIDABLE
     }
-    const isDecidable =
-      isDecision && route?.kind === 'api' && route.requestHeaders === undefined && !route.websocket
-    return isDecidable ? undefined : NOT_DECIDABLE
+    return isDecision && route?.kind === 'api' && !needsProxy(route) ? undefined : NOT_DECIDABLE
   }
 }
 

@@ -15,6 +15,12 @@ const TestedRequest = Type.Object(
       maxLength: 8192,
       'x-is': 'a path such as /api/courses/42?view=full, percent-encoded',
     }),
+    mode: Type.Optional(
+      Type.Enum(['proxy', 'decision'], {
+        description:
+          'proxy: the gateway forwards the request. decision: an ingress asks the decision endpoint. Default: all routes are served.',
+      }),
+    ),
     headers: Type.Optional(
       HeaderValues(
         'The headers of the request. Use `token` in place of Authorization.',

@@ -1,5 +1,8 @@
 import type { SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
 
+/** `proxy`: the gateway forwards allowed requests. `decision`: another ingress asks for the decision, and forwards them. */
+export type Mode = 'proxy' | 'decision'
+
 /** Test of a policy: a request, its token, and the expected decision. Frozen. */
 export type PolicyTest = {
   /** Description, e.g. `denies a write with only the read scope`. */
@@ -11,6 +14,8 @@ export type PolicyTest = {
     readonly path: string
     /** Headers of the request, with names in lower case. */
     readonly headers: Readonly<Record<string, string>>
+    /** undefined: each route is served. */
+    readonly mode?: Mode | undefined
   }
   /** Claims of the token. undefined: the request has no token. */
   readonly token: Readonly<Record<string, unknown>> | undefined

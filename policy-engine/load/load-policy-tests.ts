@@ -56,7 +56,12 @@ export function readPolicyTests(
     return Object.freeze({
       it,
       policy,
-      request: Object.freeze({ method: request.method, path: request.path, headers: Object.freeze(headers) }),
+      request: Object.freeze({
+        method: request.method,
+        path: request.path,
+        headers: Object.freeze(headers),
+        mode: request.mode,
+      }),
       token: token === undefined ? undefined : Object.freeze({ ...token }),
       expect: toExpectation(expect),
       source: Object.freeze({ file, line: line ?? 1, column: column ?? 1 }),

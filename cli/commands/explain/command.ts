@@ -37,6 +37,13 @@ export const EXPLAIN: Command = {
     },
     { name: 'anonymous', description: 'Send no token (default).' },
     { name: 'header', value: 'NAME=VALUE', description: 'A header of the request.', repeated: true },
+    {
+      name: 'mode',
+      value: 'MODE',
+      description:
+        'proxy: the gateway forwards the request. decision: an ingress asks the decision endpoint. Default: all routes are served.',
+      choices: ['proxy', 'decision'],
+    },
     LIVE_OPTION,
     CONFIG_OPTION,
     POLICIES_OPTION,
@@ -48,6 +55,10 @@ export const EXPLAIN: Command = {
       commandLine: 'scopegate explain PATCH /api/courses/42 --scope courses:read',
       description: 'Explains why a token with courses:read cannot change a course.',
       exits: 1,
+    },
+    {
+      commandLine: 'scopegate explain GET /api/courses --scope courses:read --mode decision',
+      description: 'Shows the decision that an ingress gets, with the headers to copy.',
     },
     {
       commandLine: 'scopegate explain GET /api/courses --url http://127.0.0.1:9090',

@@ -1,3 +1,4 @@
+import type { Mode } from '../../../policy-engine/format/policy-test.ts'
 import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
 import { explainSimulation } from '../../simulate/explain-simulation.ts'
@@ -48,7 +49,8 @@ async function readRequest(given: ParsedArguments, terminal: Terminal): Promise<
     return [name, value] as const
   })
   const { claims, isCompleted } = await readSimulationClaims(given, terminal)
-  return { method, target, headers, claims, isCompleted }
+  const mode = given.text('mode') as Mode | undefined
+  return { method, target, headers, claims, isCompleted, mode }
 }
 
 function splitPair(text: string, option: string): readonly [string, string] {

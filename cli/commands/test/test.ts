@@ -10,7 +10,7 @@ import { explainSimulation } from '../../simulate/explain-simulation.ts'
 import { measureCoverage } from '../../simulate/measure-coverage.ts'
 import { renderReasons } from '../../simulate/render-explanation.ts'
 import { renderCoverage, renderTests } from '../../simulate/render-tests.ts'
-import { runPolicyTests, type TestResult } from '../../simulate/run-policy-tests.ts'
+import { requestOf, runPolicyTests, type TestResult } from '../../simulate/run-policy-tests.ts'
 import type { SimulationPolicies } from '../../simulate/simulate.ts'
 import type { Terminal } from '../../terminal.ts'
 
@@ -108,13 +108,5 @@ function explainTest(
   nowSeconds: number,
 ): string {
   if (simulation === undefined) return ''
-  const { method, path, headers } = test.request
-  const request = {
-    method,
-    target: path,
-    headers: Object.entries(headers),
-    claims: test.token,
-    isCompleted: true,
-  }
-  return renderReasons(explainSimulation(request, simulation, policies), nowSeconds)
+  return renderReasons(explainSimulation(requestOf(test), simulation, policies), nowSeconds)
 }

@@ -300,3 +300,84 @@ routes:
   t.match(await ask({ ...claims, aud: 'api://other' }), { code: 1, out: /wrong_audience/ })
   t.match(await ask({ ...claims, permissions: undefined, scope: 'courses:write' }), { code: 1, out: /403/ })
 })
+
+t.test(
+  'explain --mode shows the decision that an ingress gets, and routes that a mode does not serve',
+  async (t) => {
+    const route = (name: string, more = '') =>
+      `  - { name: ${name}, match: { methods: [GET], path: /${name} }, anonymous: challenge, scopes: { all: [courses:read] }${more} }\n`
+    const head = (name: string, upstream = '') =>
+      `apiVersion: scopegate/v1\nkind: Policy\nname: ${name}\nowner: team\n${upstream}routes:\n`
+    const folder = aPolicyFolder(t, {
+      'proxied.policy.yaml':
+        head('proxied', 'upstream: learning-platform\n') +
+        route('plain') +
+        route('asserted', ', upstreamAuth: assertion') +
+        route('moved', ', rewrite: { path: /elsewhere }') +
+        route('edited', ', headers: { request: { remove: [x-debug] } }') +
+        route('socket', ', websocket: true'),
+      'decided.policy.yaml': head('decided') + route('only'),
+    })
+    const file = join(folder, 'config', 'gateway.yaml')
+    const decisions =
+      'trustedProxies: [127.0.0.1]\ndecisions: { listen: { host: 127.0.0.1, port: 4010 }, protocol: auth-request }'
+    writeFileSync(file, readFileSync(file, 'utf8').replace('trustedProxies: []', decisions))
+    const ask = (path: string, mode?: string, token = true) =>
+      explain(
+        [
+          'GET',
+          path,
+          ...(token ? ['--scope', 'courses:read'] : []),
+          ...(mode === undefined ? [] : ['--mode', mode]),
+        ],
+        { folder },
+      )
+
+    const allowed = await ask('/plain', 'decision')
+    t.equal(allowed.code, 0)
+    t.ok(
+      allowed.out.endsWith(
+        'allow, as token\n\nthe ingress copies from the 200 response\n  x-auth-subject: someone\n  x-auth-client-id: some-client\n  x-auth-scope: courses:read\n  x-auth-issuer: http://127.0.0.1:8080\n',
+      ),
+      allowed.out,
+    )
+    t.match(allowed.out, /^mode +ok +decision$/m)
+    t.match((await ask('/asserted', 'decision')).out, /^ {2}x-auth-assertion: \(signed by the gateway\)$/m)
+    for (const mode of [undefined, 'proxy'])
+      t.ok(
+        (await ask('/plain', mode)).out.endsWith('\nallow, as token\n'),
+        'the proxy has no response of its own',
+      )
+
+    for (const [path, mode, code, text] of [
+      ['/moved', 'decision', 1, /^mode +DENY +decision: only the proxy serves this route/m],
+      ['/edited', 'decision', 1, /^mode +DENY +decision: only the proxy serves this route/m],
+      ['/socket', 'decision', 1, /^mode +DENY +decision: only the proxy serves this route/m],
+      ['/only', 'proxy', 1, /^mode +DENY +proxy: only the decision endpoint serves this route/m],
+      ['/openapi.json', 'decision', 1, /^404 not_found$/m],
+      ['/moved', 'proxy', 0, /^allow, as token$/m],
+      ['/moved', undefined, 0, /^allow, as token$/m],
+      ['/only', 'decision', 0, /^allow, as token$/m],
+      ['/only', undefined, 0, /^allow, as token$/m],
+      ['/openapi.json', 'proxy', 0, /^local reply of the gateway$/m],
+    ] as const) {
+      const said = await ask(path, mode)
+      t.equal(said.code, code, `${path} ${mode}`)
+      t.match(said.out, text, `${path} ${mode}`)
+      if (code === 1) t.match(said.out, /^404 not_found$/m, `${path} ${mode}`)
+    }
+    t.match((await ask('/socket', 'decision', false)).out, /^404 not_found$/m, 'not a challenge')
+    t.match((await ask('/plain', 'decision', false)).out, /^ {2}WWW-Authenticate: Bearer /m)
+    const options = await explain(['OPTIONS', '/plain', '--mode', 'decision'], { folder })
+    t.match(options, { code: 0, out: /local reply of the gateway/ })
+    const json = JSON.parse(
+      (
+        await explain(['GET', '/plain', '--scope', 'courses:read', '--mode', 'decision', '--json'], {
+          folder,
+        })
+      ).out,
+    )
+    t.match(json, { mode: 'decision', headers: { 'x-auth-subject': 'someone' } })
+    t.equal((await ask('/plain', 'proxied')).code, 2)
+  },
+)

@@ -209,3 +209,21 @@ t.test('test runs no tests when a policy is invalid, and reports the errors', as
   t.equal(out, '')
   t.match(err, /^error\[P201\]: scope "course:read"/)
 })
+
+t.test('a test can state the mode of its request', async (t) => {
+  const request = (mode: string) => `request: { method: PATCH, path: /api/courses/42, mode: ${mode} }\n`
+  const token = 'token: { scope: "courses:write" }\n'
+  const moved = await run(
+    t,
+    withTest(`${request('decision')}${token}expect: { decision: deny, status: 404, route: change }\n`),
+  )
+  t.equal(moved.code, 0, moved.out)
+  const proxied = await run(
+    t,
+    withTest(`${request('proxy')}${token}expect: { decision: allow, route: change }\n`),
+  )
+  t.equal(proxied.code, 0, proxied.out)
+  const wrong = await run(t, withTest(`${request('decision')}${token}expect: { decision: allow }\n`))
+  t.equal(wrong.code, 4)
+  t.match(wrong.out, /mode +DENY +decision: only the proxy serves this route/)
+})
