@@ -218,6 +218,8 @@ function sendMessage(stream: ServerHttp2Stream, message: Buffer): void {
   prefix.writeUInt32BE(message.length, 1)
   stream.respond({ ':status': 200, 'content-type': GRPC_CONTENT }, { waitForTrailers: true })
   stream.once('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+  // Otherwise, a client that does not read the response holds the stream until a drain.
+  stream.setTimeout(HEAD_TIMEOUT_MS, () => stream.close(constants.NGHTTP2_CANCEL))
   stream.end(Buffer.concat([prefix, message]))
 }
 

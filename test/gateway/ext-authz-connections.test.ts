@@ -7,6 +7,7 @@ import { startDecisionEndpoint } from '../fixtures/a-decision-endpoint.ts'
 import { startTlsGateway } from '../fixtures/a-tls-gateway.ts'
 import type { TestIssuer } from '../fixtures/an-issuer.ts'
 import { CALL, type CheckClient, openCheckClient } from '../fixtures/check-client.ts'
+import { until } from '../fixtures/until.ts'
 
 const OPEN = { method: 'GET', path: '/pub/x', host: 'api.test' }
 
@@ -102,6 +103,47 @@ t.test('a call that the client resets without an error ends without a response',
     await once(stream, 'close')
     await new Promise((resolve) => session.ping(resolve))
   }
+  t.equal((await client.check(OPEN)).status, 200)
+})
+
+t.test('the gateway resets a call whose client does not read the response', async (t) => {
+  const { decisions, log } = await startDecisionEndpoint(t, 'ext-authz-grpc')
+  const client = await openCheckClient(t, decisions)
+  const session = connect(decisions, { settings: { initialWindowSize: 0 } })
+  t.teardown(() => session.destroy())
+  await once(session, 'remoteSettings')
+  const stream = session.request(CALL)
+  stream.on('error', () => undefined)
+  stream.end(client.encode({ ...OPEN, path: '/pub/unread' }))
+  await once(stream, 'response')
+  t.equal((await client.check(OPEN)).status, 200, 'other calls get decisions')
+  await once(stream, 'close')
+  t.equal(stream.rstCode, constants.NGHTTP2_CANCEL)
+  const line = () => log().find((one) => one['url.path'] === '/pub/unread')
+  await until('the access log has the call', async () => line() !== undefined)
+})
+
+t.test('the gateway closes a connection that resets many calls, and serves other connections', async (t) => {
+  const { decisions } = await startDecisionEndpoint(t, 'ext-authz-grpc')
+  const client = await openCheckClient(t, decisions)
+  const flood = connect(decisions)
+  flood.on('error', () => undefined)
+  t.teardown(() => flood.destroy())
+  const goaway = once(flood, 'goaway')
+  await once(flood, 'remoteSettings')
+  const isOpen = (): boolean => !flood.closed && !flood.destroyed
+  /** Waits until the gateway has read all frames. */
+  const ping = () =>
+    new Promise<void>((resolve) => {
+      if (!isOpen() || !flood.ping(() => resolve())) resolve()
+    })
+  for (let round = 0; round < 1_000 && isOpen(); round += 1) {
+    const streams = Array.from({ length: 50 }, () => flood.request(CALL).on('error', () => undefined))
+    await ping()
+    for (const stream of streams) stream.close(constants.NGHTTP2_CANCEL)
+    await ping()
+  }
+  t.not((await goaway)[0], constants.NGHTTP2_NO_ERROR)
   t.equal((await client.check(OPEN)).status, 200)
 })
 
