@@ -7,8 +7,8 @@ import { formatMeasurements, type Measurement } from './measurement.ts'
 
 export type Soak = {
   /**
-   * An empty folder. At its end, the soak test removes this folder. After a failure, the soak test keeps the files with
-   * the suffix `.log` in this folder, and removes all other files.
+   * An empty folder. At its end, the soak test removes this folder. After a failure or an interruption, the soak test
+   * keeps the files with the suffix `.log` in this folder, and removes all other files.
    */
   readonly folder: string
   readonly cleanup: Cleanup

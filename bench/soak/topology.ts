@@ -1,9 +1,9 @@
 // npm run soak:topology: three gateways with two workers, two authorization servers, a store, and HAProxy as the load
 // balancer of both services. The load is 120 requests per second with refreshes and revocations. Kills each process,
 // restarts all services one after the other, and replaces all services by a previous version and back. Prints the
-// failed requests of each step beside their limit. The exit code is 1 if a number exceeds its limit. Options:
-// --store=redis|postgres, --tokens=opaque|jwt, --previous=REVISION (a commit with the same schema of the store; without
-// this option, no replacement).
+// failed requests of each step beside their limit. If a number exceeds its limit, the exit code is 1, and the last line
+// names the folder with the logs of all processes. Options: --store=redis|postgres, --tokens=opaque|jwt,
+// --previous=REVISION (a commit with the same schema of the store; without this option, no replacement).
 import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
