@@ -22,9 +22,9 @@ import { startUpstream } from '../upstream/start-upstream.ts'
  * Two processes with the same settings can differ by 20 %, because V8 optimizes and inlines other functions. So the row
  * starts new processes after this number of rounds.
  */
-const ROUNDS_PER_PROCESS = 3
+const ROUNDS_PER_PROCESS = 5
 /** At 10 %, one request of ten records spans, so V8 optimizes the code of a span late. */
-const WARM_UP_REQUESTS = 40_000
+const WARM_UP_REQUESTS = 100_000
 const WARM_UP_STEP_SECONDS = 2
 const OFF = 'tracing off'
 const SAMPLED = 'tracing on, 10 % of the traces'
