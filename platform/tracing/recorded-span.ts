@@ -1,32 +1,22 @@
 import { type SpanContext, type SpanKind, SpanStatusCode } from '@opentelemetry/api'
-import type { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import type { Span, SpanAttributes } from './tracing.ts'
 
-/** A span in the form that the exporter serializes. */
-export type ReadableSpan = Parameters<OTLPTraceExporter['export']>[0][number]
-
-/** The values that all spans of a process share. */
-export type SpanOwner = Pick<ReadableSpan, 'resource' | 'instrumentationScope'> & {
-  onEnd(span: ReadableSpan): void
-}
-
-const UNSET = { code: SpanStatusCode.UNSET }
-const ERROR = { code: SpanStatusCode.ERROR }
-const NOTHING: never[] = []
+/** Receives the spans of a process when they end. */
+export type SpanOwner = { onEnd(span: RecordedSpan): void }
 
 /**
  * A span of a trace that is recorded. The class contains only the data of this program, because the span of the
  * OpenTelemetry SDK costs several times the CPU time.
  */
-export class RecordedSpan implements Span, ReadableSpan {
+export class RecordedSpan implements Span {
   name: string
   attributes: SpanAttributes
-  status: ReadableSpan['status'] = UNSET
+  statusCode: SpanStatusCode = SpanStatusCode.UNSET
   readonly kind: SpanKind
-  readonly parentSpanContext?: SpanContext
+  readonly parent: SpanContext | undefined
+  readonly startTimeMs = Date.now()
   readonly #context: SpanContext
   readonly #owner: SpanOwner
-  readonly #startTimeMs = Date.now()
   readonly #startTickMs = performance.now()
   /** Negative until the span ends. */
   #durationMs = -1
@@ -51,7 +41,7 @@ export class RecordedSpan implements Span, ReadableSpan {
     this.#context = context
     this.name = name
     this.kind = kind
-    if (parent !== undefined) this.parentSpanContext = parent
+    this.parent = parent
     this.attributes = attributes
   }
 
@@ -72,7 +62,7 @@ export class RecordedSpan implements Span, ReadableSpan {
   }
 
   fail(): void {
-    this.status = ERROR
+    this.statusCode = SpanStatusCode.ERROR
   }
 
   end(): void {
@@ -81,38 +71,8 @@ export class RecordedSpan implements Span, ReadableSpan {
     this.#owner.onEnd(this)
   }
 
-  get startTime() {
-    return toHrTime(this.#startTimeMs)
-  }
-  get endTime() {
-    return toHrTime(this.#startTimeMs + this.#durationMs)
-  }
-  get duration() {
-    return toHrTime(this.#durationMs)
-  }
-  get ended() {
-    return !this.isRecording()
-  }
-  get resource() {
-    return this.#owner.resource
-  }
-  get instrumentationScope() {
-    return this.#owner.instrumentationScope
-  }
-  get links() {
-    return NOTHING
-  }
-  get events() {
-    return NOTHING
-  }
-  get droppedAttributesCount() {
-    return 0
-  }
-  get droppedEventsCount() {
-    return 0
-  }
-  get droppedLinksCount() {
-    return 0
+  get durationMs(): number {
+    return this.#durationMs
   }
 }
 
@@ -136,10 +96,4 @@ export class UnrecordedSpan implements Span {
   setAttributes(): void {}
   fail(): void {}
   end(): void {}
-}
-
-/** Returns seconds and nanoseconds. */
-function toHrTime(ms: number): [number, number] {
-  const seconds = Math.floor(ms / 1_000)
-  return [seconds, Math.round((ms - seconds * 1_000) * 1_000_000)]
 }

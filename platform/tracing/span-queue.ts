@@ -1,6 +1,5 @@
-import type { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { describeFailure, type Logger } from '../logging/logger.ts'
-import type { ReadableSpan } from './recorded-span.ts'
+import type { RecordedSpan } from './recorded-span.ts'
 import type { TracingMeter } from './tracing-metrics.ts'
 
 /** Ended spans that wait for their export. Each span takes about 2 KB. */
@@ -11,8 +10,14 @@ const EXPORT_EVERY_MS = 1_000
 /** Longest time that a shutdown waits for the export of the queue. */
 const CLOSE_TIMEOUT_MS = 2_000
 
+/** The form of the exporters of OpenTelemetry. */
+type SpanExporter = {
+  export(spans: RecordedSpan[], done: (result: ExportResult) => void): void
+}
+type ExportResult = { readonly code: number; readonly error?: Error }
+
 type SpanQueueOptions = {
-  readonly exporter: Pick<OTLPTraceExporter, 'export'>
+  readonly exporter: SpanExporter
   readonly meter: TracingMeter
   readonly logger: Pick<Logger, 'info' | 'warn'>
   /** Address of the receiver, for the log. */
@@ -25,7 +30,7 @@ type SpanQueueOptions = {
  */
 export class SpanQueue {
   readonly #options: SpanQueueOptions
-  #queue: ReadableSpan[] = []
+  #queue: RecordedSpan[] = []
   #timer: NodeJS.Timeout | undefined
   #exporting: Promise<void> | undefined
   #hasFailed = false
@@ -35,7 +40,7 @@ export class SpanQueue {
     this.#options = options
   }
 
-  add(span: ReadableSpan): void {
+  add(span: RecordedSpan): void {
     if (this.#isClosed || this.#queue.length >= MAX_QUEUED) {
       this.#options.meter.dropped('queue_full', 1)
       return
@@ -83,9 +88,9 @@ export class SpanQueue {
     })
   }
 
-  async #export(batch: ReadableSpan[]): Promise<void> {
+  async #export(batch: RecordedSpan[]): Promise<void> {
     const { exporter, meter } = this.#options
-    const result = await new Promise<{ readonly code: number; readonly error?: Error }>((resolve) => {
+    const result = await new Promise<ExportResult>((resolve) => {
       try {
         exporter.export(batch, resolve)
       } catch (error) {

@@ -4,10 +4,14 @@ import { randomFillSync } from 'node:crypto'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { createTraceState, type SpanContext, SpanKind, TraceFlags, type TraceState } from '@opentelemetry/api'
-import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
+import {
+  convertLegacyHttpOptions,
+  createOtlpHttpExportDelegate,
+} from '@opentelemetry/otlp-exporter-base/node-http'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import type { Logger } from '../logging/logger.ts'
-import { type ReadableSpan, RecordedSpan, UnrecordedSpan } from './recorded-span.ts'
+import { createSpanEncoder, type SpanSource } from './encode-spans.ts'
+import { RecordedSpan, UnrecordedSpan } from './recorded-span.ts'
 import { createSampler } from './sampler.ts'
 import { SpanQueue } from './span-queue.ts'
 import { traceStores } from './store-spans.ts'
@@ -30,21 +34,21 @@ export function startTracing(options: {
   const agent = url.startsWith('https:')
     ? new HttpsAgent({ ...AGENT_OPTIONS, ...tls })
     : new HttpAgent(AGENT_OPTIONS)
+  const resource = resourceFromAttributes({
+    'service.name': options.serviceName,
+    'service.version': options.version,
+    'process.pid': process.pid,
+  }).merge(detectResources({ detectors: [envDetector] }))
   const queue = new SpanQueue({
-    exporter: new OTLPTraceExporter({ url, httpAgentOptions: () => agent }),
+    exporter: createExporter(
+      { resource, scope: { name: 'scopegate', version: options.version } },
+      { url, httpAgentOptions: () => agent },
+    ),
     meter,
     logger,
     endpoint: new URL(url).origin,
   })
-  const owner = {
-    resource: resourceFromAttributes({
-      'service.name': options.serviceName,
-      'service.version': options.version,
-      'process.pid': process.pid,
-    }).merge(detectResources({ detectors: [envDetector] })),
-    instrumentationScope: { name: 'scopegate', version: options.version },
-    onEnd: (span: ReadableSpan) => queue.add(span),
-  }
+  const owner = { onEnd: (span: RecordedSpan) => queue.add(span) }
   const sample = createSampler(settings)
   const nextIds = createIdSource()
   const storage = new AsyncLocalStorage<Span>()
@@ -100,6 +104,17 @@ export function startTracing(options: {
       agent.destroy()
     },
   }
+}
+
+/** Creates the exporter of OpenTelemetry with the encoder of this program. */
+function createExporter(source: SpanSource, options: Parameters<typeof convertLegacyHttpOptions>[0]) {
+  return createOtlpHttpExportDelegate<RecordedSpan[], object>(
+    convertLegacyHttpOptions(options, 'TRACES', 'v1/traces', { 'Content-Type': 'application/x-protobuf' }),
+    { serializeRequest: createSpanEncoder(source), deserializeResponse: () => ({}) },
+    'otlp_http_span_exporter',
+    { name: 'span', countItems: (spans) => spans.length },
+    undefined, // no metrics of the exporter itself
+  )
 }
 
 const TRACE_ID_LENGTH = 32
