@@ -167,17 +167,37 @@ const increase = (
   quiet: [{ [series]: step(less) }],
 })
 
+type Burn = {
+  /** Name of the recording rules, without the window. */
+  readonly record: string
+  readonly budget: number
+  readonly value: string
+  readonly quiet?: readonly Series[]
+}
+
+/** Ratios of windows. In each job, one window has exactly its limit, and the other window twice its limit. */
+const atLimits = (
+  record: string,
+  pairs: readonly (readonly [limit: number, ...windows: string[]])[],
+): Series =>
+  Object.fromEntries(
+    pairs.flatMap(([limit, ...windows]) =>
+      windows.flatMap((exact) =>
+        windows.map((window) => [
+          `${record}:ratio_rate${window}{job="limit of ${exact}"}`,
+          `${window === exact ? limit : 2 * limit}x60`,
+        ]),
+      ),
+    ),
+  )
+
 /**
  * A fault for the windows of 1 h and 5 min, or a fault for 6 h and 30 min. High traffic before the first fault keeps the
  * ratio over 6 h low.
  */
 const burnFast = (
   series: (...phases: readonly Phase[]) => Series,
-  {
-    budget,
-    value,
-    quiet = [],
-  }: { readonly budget: number; readonly value: string; readonly quiet?: readonly Series[] },
+  { record, budget, value, quiet = [] }: Burn,
 ) => ({
   firing: [
     {
@@ -189,7 +209,14 @@ const burnFast = (
       ...{ from: 495, to: 620, interval: 5 },
     },
   ],
-  quiet: [series([60, 1_000, 5 * budget]), ...quiet],
+  quiet: [
+    series([60, 1_000, 5 * budget]),
+    atLimits(record, [
+      [14.4 * budget, '1h', '5m'],
+      [6 * budget, '6h', '30m'],
+    ]),
+    ...quiet,
+  ],
   ...{ at: 120, value },
 })
 
@@ -199,11 +226,7 @@ const burnFast = (
  */
 const burnSlow = (
   series: (...phases: readonly Phase[]) => Series,
-  {
-    budget,
-    value,
-    quiet = [],
-  }: { readonly budget: number; readonly value: string; readonly quiet?: readonly Series[] },
+  { record, budget, value, quiet = [] }: Burn,
 ) => ({
   firing: [
     {
@@ -215,7 +238,14 @@ const burnSlow = (
       ...{ from: 6_060, to: 7_500, interval: 60 },
     },
   ],
-  quiet: [series([60, 10_000, 0.9 * budget]), ...quiet],
+  quiet: [
+    series([60, 10_000, 0.9 * budget]),
+    atLimits(record, [
+      [3 * budget, '1d', '2h'],
+      [budget, '3d', '6h'],
+    ]),
+    ...quiet,
+  ],
   ...{ at: 2_240, value },
 })
 
@@ -267,7 +297,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       { series: requests([12, 100, 0], [20, 100, 0.06], [20, 140, 6 / 140]), from: 22, to: 34 },
       { series: requests([12, 0, 0], [20, 8, 0.5], [20, 0, 0]), from: 21, to: 33 },
     ],
-    quiet: [requests([40, 100, 0.04]), requests([40, 4, 1])],
+    quiet: [requests([40, 1_200, 0.05]), requests([40, 6, 1])],
     at: 25,
     labels: { ...JOB, route: 'r' },
     value: '6%',
@@ -285,7 +315,8 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
         'scopegate_upstream_request_duration_seconds_bucket{upstream="u",code_class="2xx",instance="1",le="0.5"}':
           '0+50x60',
       },
-      responses([60, 2, 1]),
+      responses([60, 6_000, 0.01]),
+      responses([60, 3, 1]),
     ],
     at: 30,
     labels: { ...JOB, upstream: 'u' },
@@ -312,7 +343,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     ],
     quiet: [
       {
-        nodejs_eventloop_lag_p99_seconds: '0.2x40',
+        nodejs_eventloop_lag_p99_seconds: '0.25x40',
         'nodejs_eventloop_lag_p99_seconds{job="other"}': '0.3x40',
         'nodejs_eventloop_lag_p99_seconds{namespace="other"}': '0.3x40',
         'scopegate_build_info{version="1"}': '1x40',
@@ -380,8 +411,8 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       { series: decisions(['invalid_token'], [12, 0, 0], [20, 40, 0.5], [20, 0, 0]), from: 21, to: 33 },
     ],
     quiet: [
-      decisions(['invalid_token'], [40, 54, 8 / 54]),
-      decisions(['invalid_token'], [40, 20, 1]),
+      decisions(['invalid_token'], [40, 300, 0.2]),
+      decisions(['invalid_token'], [40, 30, 1]),
       decisions(['insufficient_scope'], [40, 54, 0.5]),
       {
         'scopegate_auth_decisions_total{route="r",decision="challenge",reason="invalid_proof"}': '0+45x40',
@@ -410,7 +441,10 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
         ...{ from: 66, to: 79 },
       },
     ],
-    quiet: [{ 'scopegate_jwks_last_success_timestamp_seconds{issuer="i"}': values([50, 0], [40, 3_000]) }],
+    quiet: [
+      { 'scopegate_jwks_last_success_timestamp_seconds{issuer="i"}': values([50, 0], [40, 3_000]) },
+      { 'scopegate_jwks_last_success_timestamp_seconds{issuer="i"}': '-3600+60x60' },
+    ],
     at: 70,
     labels: { ...JOB, issuer: 'i' },
     value: '1h 10m 0s',
@@ -424,7 +458,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     labels: { ...JOB, issuer: 'i' },
   },
   ScopegateRevocationGaps: {
-    ...increase('scopegate_revocation_gaps_total', { minutes: 30, size: 4, less: 2 }),
+    ...increase('scopegate_revocation_gaps_total', { minutes: 30, size: 4, less: 3 }),
     labels: TARGET,
   },
   ScopegateRateLimiterFallback: {
@@ -452,6 +486,8 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       bad: 900 + 6 * 86_400,
       good: 900 + 8 * 86_400,
     }),
+    // The time to the expiry is always exactly seven days.
+    quiet: [{ scopegate_tls_certificate_expiry_seconds: `${7 * 86_400}+60x60` }],
     labels: TARGET,
     value: '6d 0h 0m 0s',
   },
@@ -468,7 +504,7 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     labels: TARGET,
   },
   ScopegateStoreErrors: {
-    ...increase('scopegate_oauth_store_errors_total{reason="away"}', { minutes: 5, size: 6, less: 3 }),
+    ...increase('scopegate_oauth_store_errors_total{reason="away"}', { minutes: 5, size: 6, less: 5 }),
     labels: { ...JOB, reason: 'away' },
   },
   ScopegateRefreshTokenReused: increase('scopegate_oauth_refresh_reuse_total', { minutes: 15 }),
@@ -477,35 +513,71 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
       { series: signIns([12, 10, 0], [20, 10, 0.6], [20, 15, 0.4]), from: 21, to: 35 },
       { series: signIns([12, 0, 0], [20, 3, 1], [20, 0, 0]), from: 19, to: 35 },
     ],
-    quiet: [signIns([40, 10, 0.4]), signIns([40, 1.5, 1])],
+    quiet: [signIns([40, 10, 0.5]), signIns([12, 0, 0], [1, 20, 1], [40, 0, 0])],
     at: 25,
     labels: { ...JOB, provider: 'local' },
     value: '60%',
   },
   ScopegateSignInsThrottled: increase('scopegate_oauth_sign_ins_throttled_total', {
-    ...{ minutes: 10, size: 15, less: 7 },
+    ...{ minutes: 10, size: 15, less: 10 },
   }),
-  ScopegateAvailabilityBurnFast: burnFast(requests, { budget: 0.001, value: '1.867%' }),
-  ScopegateAvailabilityBurnSlow: burnSlow(requests, { budget: 0.001, value: '0.3294%' }),
-  ScopegateLatencyBurnFast: burnFast(responses, { budget: 0.01, value: '18.67%' }),
-  ScopegateLatencyBurnSlow: burnSlow(responses, { budget: 0.01, value: '3.294%' }),
+  ScopegateAvailabilityBurnFast: burnFast(requests, {
+    record: 'scopegate:availability_errors',
+    budget: 0.001,
+    value: '1.867%',
+  }),
+  ScopegateAvailabilityBurnSlow: burnSlow(requests, {
+    record: 'scopegate:availability_errors',
+    budget: 0.001,
+    value: '0.3294%',
+  }),
+  ScopegateLatencyBurnFast: burnFast(responses, {
+    record: 'scopegate:latency_errors',
+    budget: 0.01,
+    value: '18.67%',
+  }),
+  ScopegateLatencyBurnSlow: burnSlow(responses, {
+    record: 'scopegate:latency_errors',
+    budget: 0.01,
+    value: '3.294%',
+  }),
   ScopegateAuthorizationServerAvailabilityBurnFast: burnFast(oauthRequests('failed'), {
-    ...{ budget: 0.001, value: '1.867%', quiet: [oauthRequests('slow')([60, 1_000, 0.9])] },
+    ...{
+      record: 'scopegate:oauth_availability_errors',
+      budget: 0.001,
+      value: '1.867%',
+      quiet: [oauthRequests('slow')([60, 1_000, 0.9])],
+    },
   }),
   ScopegateAuthorizationServerAvailabilityBurnSlow: burnSlow(oauthRequests('failed'), {
-    ...{ budget: 0.001, value: '0.3294%', quiet: [oauthRequests('slow')([60, 1_000, 0.9])] },
+    ...{
+      record: 'scopegate:oauth_availability_errors',
+      budget: 0.001,
+      value: '0.3294%',
+      quiet: [oauthRequests('slow')([60, 1_000, 0.9])],
+    },
   }),
   ScopegateAuthorizationServerLatencyBurnFast: burnFast(oauthRequests('slow'), {
-    ...{ budget: 0.01, value: '18.67%', quiet: [oauthRequests('failed')([60, 1_000, 0.9])] },
+    ...{
+      record: 'scopegate:oauth_latency_errors',
+      budget: 0.01,
+      value: '18.67%',
+      quiet: [oauthRequests('failed')([60, 1_000, 0.9])],
+    },
   }),
   ScopegateAuthorizationServerLatencyBurnSlow: burnSlow(oauthRequests('slow'), {
-    ...{ budget: 0.01, value: '3.294%', quiet: [oauthRequests('failed')([60, 1_000, 0.9])] },
+    ...{
+      record: 'scopegate:oauth_latency_errors',
+      budget: 0.01,
+      value: '3.294%',
+      quiet: [oauthRequests('failed')([60, 1_000, 0.9])],
+    },
   }),
 }
 
 /** Adds the labels of a target to a series. */
 export function withTarget(series: string): string {
-  const [, name = '', own = ''] = /^(\w+)(?:\{(.*)\})?$/.exec(series) ?? []
+  const [, name = '', own = ''] = /^([\w:]+)(?:\{(.*)\})?$/.exec(series) ?? []
   const target = Object.entries(TARGET)
     .filter(([label]) => !new RegExp(`(?:^|,)${label}=`).test(own))
     .map(([label, value]) => `${label}="${value}"`)

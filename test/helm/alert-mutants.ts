@@ -17,6 +17,12 @@ type Token = { readonly text: string; readonly start: number; readonly end: numb
 const TOKEN = /"[^"]*"|\[\w+\]|[=!]~|[=!<>]=|[<>=(){},+*/-]|\d+(?:\.\d+)?|[A-Za-z_][\w:]*/g
 const SET_OPERATORS: ReadonlySet<string> = new Set(['and', 'or', 'unless'])
 const NEGATED: Readonly<Record<string, string>> = { '=': '!=', '!=': '=', '=~': '!~', '!~': '=~' }
+/** Without equivalents: a comparison with `==` is a comparison with the least or the largest value of a gauge. */
+const OTHER_COMPARISONS: Readonly<Record<string, readonly string[]>> = {
+  '>': ['>=', '<', '=='],
+  '<': ['<=', '>', '=='],
+  '==': ['!=', '>', '<'],
+}
 const OTHER_AGGREGATION: Readonly<Record<string, string>> = { min: 'max', max: 'min' }
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
 
@@ -26,6 +32,7 @@ const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86
  * - It removes or negates a matcher of a selector, or removes an alternative of a regular expression.
  * - It removes a label of `by` or `on`, or exchanges `min` and `max`.
  * - It removes an operand of `and`, `or` or `unless`.
+ * - It replaces a comparison.
  */
 export function makeAlertMutants(
   alert: AlertRule,
@@ -80,6 +87,8 @@ function editsOf(expr: string): readonly Edit[] {
     if (text.startsWith('['))
       return otherDurations(text.slice(1, -1)).map((other) => ({ start, end, text: `[${other}]` }))
     if (SET_OPERATORS.has(text)) return operandEdits(tokens, at)
+    const comparisons = OTHER_COMPARISONS[text]
+    if (comparisons !== undefined) return comparisons.map((other) => ({ start, end, text: other }))
     const aggregation = OTHER_AGGREGATION[text]
     return aggregation === undefined ? [] : [{ start, end, text: aggregation }]
   })
