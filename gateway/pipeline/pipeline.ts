@@ -155,6 +155,7 @@ function createServices(options: PipelineOptions, handOver: HandOver | undefined
   const { origin, host, protocol } = new URL(options.baseUrl)
   return {
     ...options,
+    forwards: options.decisionProtocol === undefined && handOver === undefined,
     stages: stagesOf(options, handOver),
     responder: createResponder(options),
     tracker: createRequestTracker(options),

@@ -107,6 +107,8 @@ export type Stage = (context: RequestContext) => StageResult | Promise<StageResu
 
 /** Data that all stages share: the options, and values that the pipeline creates once from the options. */
 export type PipelineServices = PipelineOptions & {
+  /** Whether the pipeline forwards allowed requests to upstreams. */
+  readonly forwards: boolean
   /** The stages of each request, in order. */
   readonly stages: readonly Stage[]
   readonly responder: Responder

@@ -38,9 +38,9 @@ export function matchRoute(context: CanonicalContext): LocalReply | Rejection | 
   }
 }
 
-/** Rejects a request to a route without an upstream, unless the request is a request for a decision. */
+/** Rejects a request to a route without an upstream, unless another server forwards or handles the request. */
 function checkDecisionOnly(context: CanonicalContext): Rejection | undefined {
-  if (context.services.decisionProtocol !== undefined) return undefined
+  if (!context.services.forwards) return undefined
   context.failureCode = NO_UPSTREAM
   return ROUTE_UNKNOWN
 }

@@ -234,3 +234,28 @@ t.test('the plugin rejects an instance that does not receive all requests of HTT
     /Remove the option http2/,
   )
 })
+
+t.test('with `decisions`, the plugin decides on routes of policies without an upstream', async (t) => {
+  const { url, issuer } = await startFastifyService(t, {
+    policy: `apiVersion: scopegate/v1
+kind: Policy
+name: local
+routes:
+  - { name: courses, match: { methods: [GET], path: /api/courses }, anonymous: challenge, scopes: { all: [courses:read] } }
+`,
+    settings: {
+      trustedProxies: ['127.0.0.1'],
+      decisions: { listen: { host: '127.0.0.1', port: 0 }, protocol: 'forward-auth' },
+    },
+    routes: (app) => app.get('/api/courses', async (request) => request.scopegate?.route),
+  })
+  issuer.store('good', { sub: 'user-1', client_id: 'client-1', scope: 'courses:read' })
+  const allowed = await send(`${url}/api/courses`, { token: 'good' })
+  t.equal(allowed.status, 200)
+  t.equal(allowed.text, 'local/courses')
+  const denied = await send(`${url}/api/courses`)
+  t.equal(denied.status, 401)
+  t.match(denied.headers.get('www-authenticate'), /scope="courses:read"/)
+  const forged = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/api/courses' }
+  t.equal((await send(`${url}/api/other`, { token: 'good', headers: forged })).status, 404)
+})
