@@ -620,7 +620,7 @@ volumeMounts:
 
 {{/*
 The Service of a component. Takes (dict "root" $ "component" name "name" name "service" values "http" number "management" number
-"scheme" text).
+"decisions" number or 0 "scheme" text).
 */}}
 {{- define "scopegate.service" -}}
 apiVersion: v1
@@ -648,6 +648,10 @@ spec:
     # Only inside the cluster.
     {{- if eq .service.type "ClusterIP" }}
     - { name: management, port: {{ .management }}, targetPort: management, protocol: TCP, appProtocol: http }
+    {{- with .decisions }}
+    {{- $isPlainGrpc := and (eq $.root.Values.decisions.protocol "ext-authz-grpc") (eq $.scheme "http") }}
+    - { name: decisions, port: {{ . }}, targetPort: decisions, protocol: TCP, appProtocol: {{ ternary "kubernetes.io/h2c" $.scheme $isPlainGrpc }} }
+    {{- end }}
     {{- end }}
 {{- end }}
 

@@ -309,6 +309,14 @@ export const VALUE_ERRORS: readonly ValueError[] = [
     set: ['networkPolicy.enabled=true', 'gateway.existingConfigMap=own'],
     says: 'networkPolicy.enabled is true, but the chart cannot read the addresses in gateway.existingConfigMap. List the ports of all upstreams, issuers and stores in networkPolicy.gateway.extraEgress.',
   },
+  {
+    set: ['decisions.enabled=true'],
+    says: 'decisions.enabled is true, but gateway.trustedProxies is empty, so the gateway would reject each request for a decision. List the addresses of the ingress in gateway.trustedProxies.',
+  },
+  {
+    set: ['decisions.enabled=true', 'gateway.trustedProxies={10.0.0.1}', 'service.type=NodePort'],
+    says: 'decisions.enabled is true, but service.type is NodePort, and only a Service of the type ClusterIP has a port for decisions. Set service.type to ClusterIP.',
+  },
   ...['service', 'authorizationServer.service'].map((service) => ({
     set: ['metrics.serviceMonitor.enabled=true', `${service}.type=NodePort`],
     says: `metrics.serviceMonitor is enabled, but ${service}.type is NodePort, and only a Service of the type ClusterIP has a management port. Use metrics.podMonitor, or set ${service}.type to ClusterIP.`,
@@ -325,6 +333,7 @@ export const VALUE_ERRORS: readonly ValueError[] = [
   },
   ...Object.entries({
     'autoscaling.enabled': 'autoscaling.enabled=true',
+    'decisions.enabled': 'decisions.enabled=true,gateway.trustedProxies={10.0.0.1}',
     'gateway.issuers': `${OTHER_ISSUER},gateway.issuers[0].jwt.type=JWT`,
     'gateway.tls.existingSecret': 'gateway.tls.existingSecret=own',
     gatewayRedis: 'gatewayRedis.url=redis://redis',

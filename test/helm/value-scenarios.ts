@@ -1802,6 +1802,74 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
+    name: 'decisions for an ingress',
+    values: {
+      gateway: { trustedProxies: ['10.0.0.0/8'] },
+      decisions: { enabled: true, protocol: 'forward-auth', headers: { target: 'X-Target' } },
+      service: { ports: { decisions: 4000 } },
+      networkPolicy: { enabled: true, gateway: { decisionsFrom: [{ ipBlock: { cidr: '192.0.2.0/24' } }] } },
+    },
+    checks: [
+      [
+        'decisions.enabled, decisions.protocol, decisions.headers',
+        (c) => c.config('gateway')['decisions'],
+        {
+          listen: { host: '0.0.0.0', port: 4010 },
+          protocol: 'forward-auth',
+          headers: { target: 'X-Target' },
+        },
+      ],
+      [
+        'decisions.enabled',
+        (c) => c.container('gateway').ports?.map(({ name, containerPort }) => [name, containerPort]),
+        [
+          ['decisions', 4010],
+          ['http', 8080],
+          ['management', 9090],
+        ],
+      ],
+      [
+        'service.ports.decisions',
+        (c) => c.object('Service', 'gateway').spec?.ports?.at(-1),
+        { ...MANAGEMENT, name: 'decisions', port: 4000, targetPort: 'decisions' },
+      ],
+      [
+        'networkPolicy.gateway.decisionsFrom',
+        (c) => c.object('NetworkPolicy', 'gateway').spec?.ingress?.at(-1),
+        {
+          ports: [{ port: 'decisions', protocol: 'TCP' }],
+          from: [{ ipBlock: { cidr: '192.0.2.0/24' } }],
+        },
+      ],
+      [
+        'decisions.enabled',
+        (c) => c.object('NetworkPolicy', 'authorization-server').spec?.ingress?.length,
+        2,
+      ],
+    ],
+  },
+  {
+    name: 'decisions with the headers of the protocol',
+    values: { gateway: { trustedProxies: ['10.0.0.0/8'] }, decisions: { enabled: true } },
+    checks: [
+      [
+        'decisions.headers',
+        (c) => c.config('gateway')['decisions'],
+        { listen: { host: '0.0.0.0', port: 4010 }, protocol: 'auth-request' },
+      ],
+    ],
+  },
+  {
+    name: 'no decisions',
+    values: { networkPolicy: { enabled: true } },
+    checks: [
+      ['decisions.enabled', (c) => c.object('NetworkPolicy', 'gateway').spec?.ingress?.length, 2],
+      ['decisions.enabled', (c) => c.container('gateway').ports?.length, 2],
+      ['decisions.enabled', (c) => c.config('gateway')['decisions'], undefined],
+      ['service.ports.decisions', (c) => c.object('Service', 'gateway').spec?.ports?.length, 2],
+    ],
+  },
+  {
     name: 'traces',
     values: {
       tracing: {
