@@ -21,6 +21,7 @@ import { openRateLimiter } from './limits/open-rate-limiter.ts'
 import { openOverloadMonitor } from './limits/overload/overload-monitor.ts'
 import { createAccessLog } from './observability/access-log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
+import { type ClientCertificateMeter, createClientCertificateMeter } from './observability/tls-metrics.ts'
 import { type UnparsedRequest, unparsedEntry } from './observability/unparsed-request.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import type { PipelineOptions } from './pipeline/pipeline-options.ts'
@@ -38,9 +39,9 @@ import { openProofs } from './tokens/binding/verify-dpop-proof.ts'
 import { openTokens, staleIfErrorOf } from './tokens/open-tokens.ts'
 import { openEventReceiver } from './tokens/revocation/event-receiver.ts'
 import { createRevoke, isPushed, revocationListener } from './tokens/revocation/open-revocations.ts'
-import { openSecretCredential } from './upstreams/credentials/secret-credential.ts'
+import { openAccess, type UpstreamAccess } from './upstreams/credentials/open-access.ts'
 import { canReadAfterWriteError } from './upstreams/read-after-write-error.ts'
-import { createUpstream } from './upstreams/upstream.ts'
+import { createUpstream, type UpstreamSettings } from './upstreams/upstream.ts'
 import { createUpstreamRegistry } from './upstreams/upstream-registry.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 
@@ -107,9 +108,22 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       'the self-test of the sockets to upstreams failed: a response that arrives before the end of its request may be lost',
     )
   const secretFiles = openSecretFiles({ registry: metrics.registry, logger })
+  let clientCertificates: ClientCertificateMeter | undefined
+  const accesses: UpstreamAccess[] = []
+  const accessOf = (settings: UpstreamSettings): UpstreamAccess => {
+    const access = openAccess(settings, {
+      secretFiles,
+      certificates: () => (clientCertificates ??= createClientCertificateMeter(metrics.registry)),
+      nowMs: Date.now,
+      logger,
+    })
+    // An upstream of a policy source, which can be removed, has no access.
+    if (settings.policySource === undefined) accesses.push(access)
+    return access
+  }
   const upstreams = createUpstreamRegistry(config.upstreams, (settings) =>
     createUpstream(settings, {
-      credential: settings.credentials && openSecretCredential(settings.credentials, secretFiles),
+      access: accessOf(settings),
       meter: metrics.upstream(settings.name),
       resolve,
       readsEarlyResponses,
@@ -272,6 +286,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
           : [optionalCheck('revocation redis', revocationRedis.problem)]),
         { name: 'accepting', ok: !drain.signal.aborted },
         ...secretFiles.checks(),
+        ...accesses.flatMap((access) => access.checks()),
         overload.monitor.check(),
       ],
       close,

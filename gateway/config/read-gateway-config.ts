@@ -16,7 +16,7 @@ import {
   UPSTREAMS_SECTION,
 } from './read-gateway-file.ts'
 import { readClientSecrets, readNonceSecrets, readUpstreamCredentials } from './read-secrets.ts'
-import { toGatewayConfig } from './to-gateway-config.ts'
+import { certificateOf, toGatewayConfig } from './to-gateway-config.ts'
 import { UpstreamsFile } from './upstreams-file.ts'
 import { validateConfig } from './validate.ts'
 
@@ -27,7 +27,7 @@ import { validateConfig } from './validate.ts'
  * @throws {ConfigError} listing all errors in the readable files:
  * - C1xx: schema errors
  * - C302 to C315: errors across settings and files
- * - C320 to C323: TLS
+ * - C320 to C324: TLS
  * - C329 to C339: issuers
  * - C340 to C345: resources
  * - C346: security events
@@ -64,6 +64,8 @@ export function readGatewayConfig(options: GatewayFileOptions): {
   const credentials = new Map<string, SecretCredentialConfig>()
   for (const [name, entry] of Object.entries(upstreams?.value ?? {})) {
     addCa(entry.caFile, `${name}.caFile in config/upstreams.yaml`)
+    const certificate = certificateOf(entry)
+    attempt(() => certificate && readCertificate(certificate, Date.now(), `upstreams.${name}`))
     const read = attempt(() => entry.credentials && readUpstreamCredentials(name, entry.credentials))
     if (read !== undefined) credentials.set(name, read)
   }

@@ -29,6 +29,8 @@ import { addressesOf, type UpstreamEntry, UpstreamsFile } from './upstreams-file
 import { findInvalidUpstreams } from './validate.ts'
 
 const NO_UPSTREAMS: UpstreamsFile = {}
+/** An upstream of a source cannot name files of the gateway. */
+const NO_FILES = { ca: undefined, certificate: undefined, credentials: undefined }
 const NO_SCOPES: ScopeCatalogue = new Map()
 /**
  * Paths in the addresses of a source. Other characters could lead outside of the permitted path: some servers resolve
@@ -71,7 +73,7 @@ export function readSourceAdditions(
   const isUsable = !hasErrors(found)
   const settings = isUsable
     ? Object.entries(upstreams ?? NO_UPSTREAMS).map(([name, entry]) => ({
-        ...toUpstreamSettings(name, entry, { ca: undefined, credentials: undefined }),
+        ...toUpstreamSettings(name, entry, NO_FILES),
         policySource: source.name,
       }))
     : []
@@ -114,7 +116,7 @@ function readUpstreams(source: PolicySource, text: TextSource, found: Diagnostic
         `the operator defines an upstream ${JSON.stringify(name)}, which source ${source.name} may use`,
         'choose another name',
       )
-    for (const key of ['caFile', 'credentials'] as const)
+    for (const key of ['caFile', 'certFile', 'keyFile', 'credentials'] as const)
       if (entry[key] !== undefined)
         report(
           'P408',

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { toLogConfig } from '../../platform/logging/log-schema.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
+import type { CertificateFiles } from '../server/tls/certificate-source.ts'
 import type { IssuerConfig, JwtConfig } from '../tokens/issuer-config.ts'
 import type { SecretCredentialConfig } from '../upstreams/credentials/secret-credential.ts'
 import type { UpstreamSettings } from '../upstreams/upstream.ts'
@@ -55,6 +56,7 @@ export function toGatewayConfig(
     upstreams: Object.entries(read.upstreams).map(([name, upstream]) =>
       toUpstreamSettings(name, upstream, {
         ca: read.authorities.get(upstream.caFile ?? ''),
+        certificate: certificateOf(upstream),
         credentials: read.credentials.get(name),
       }),
     ),
@@ -175,7 +177,7 @@ function toJwtConfig(jwt: NonNullable<IssuerEntry['jwt']>): JwtConfig {
 export function toUpstreamSettings(
   name: string,
   upstream: UpstreamEntry,
-  read: Pick<UpstreamSettings, 'ca' | 'credentials'>,
+  read: Pick<UpstreamSettings, 'ca' | 'certificate' | 'credentials'>,
 ): UpstreamSettings {
   return {
     name,
@@ -191,6 +193,11 @@ export function toUpstreamSettings(
     ...read,
     policySource: undefined,
   }
+}
+
+/** Returns the files of the client certificate. Undefined unless the upstream has both files. */
+export function certificateOf({ certFile, keyFile }: UpstreamEntry): CertificateFiles | undefined {
+  return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile }
 }
 
 /** Converts `limits` of gateway.yaml to bytes, with the defaults filled in. */

@@ -52,6 +52,10 @@ export const UpstreamEntry = Type.Object(
     caFile: Type.Optional(
       FilePath('PEM file with CA certificates, which replace the public CA certificates'),
     ),
+    certFile: Type.Optional(
+      FilePath('PEM file with the client certificate of the gateway; requires keyFile'),
+    ),
+    keyFile: Type.Optional(FilePath('PEM file with the private key of certFile')),
     credentials: Type.Optional(Credentials),
     timeout: Type.Optional(TimeoutText('time to first byte of a response, retries included')),
     connectTimeout: Type.Optional(TimeoutText('time to connect, TLS handshake included')),

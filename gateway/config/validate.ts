@@ -53,9 +53,9 @@ export function validateConfig(
   return problems
 }
 
-/** Reports problems of upstreams: C307, C308, C312, C313 and C323. */
+/** Reports problems of upstreams: C307, C308, C312, C313, C323 and C324. */
 export function findInvalidUpstreams(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
-  return [findInvalidUrls, findCaWithoutTls, findInvalidCredentials].flatMap((find) =>
+  return [findInvalidUrls, findUnusableCertificates, findInvalidCredentials].flatMap((find) =>
     find(upstreams, shownAs),
   )
 }
@@ -122,15 +122,32 @@ function findInvalidUrls(upstreams: UpstreamsFile, shownAs: string): readonly Di
   })
 }
 
-/** Reports C323 for an upstream with a `caFile` and an http URL: a CA certificate requires TLS. */
-function findCaWithoutTls(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
-  return Object.entries(upstreams)
-    .filter(([, one]) => one.caFile !== undefined && addressesOf(one).some((url) => url.startsWith('http:')))
-    .map(([name]) =>
-      diagnostic('C323', `${name}.caFile: every address of the upstream must use https`, wholeFile(shownAs), {
-        hint: 'use https addresses, or remove caFile',
-      }),
-    )
+/**
+ * Reports C324 unless an upstream has both or neither of `certFile` and `keyFile`. Reports C323 for `caFile` or
+ * `certFile` of an upstream with an http URL: certificates require TLS.
+ */
+function findUnusableCertificates(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+  return Object.entries(upstreams).flatMap(([name, one]) => {
+    if ((one.certFile === undefined) !== (one.keyFile === undefined))
+      return [
+        diagnostic('C324', `${name}: set certFile and keyFile together`, wholeFile(shownAs), {
+          hint: 'a client certificate needs its private key: add the missing file, or remove the other one',
+        }),
+      ]
+    if (addressesOf(one).every((url) => url.startsWith('https:'))) return []
+    return (['caFile', 'certFile'] as const)
+      .filter((key) => one[key] !== undefined)
+      .map((key) =>
+        diagnostic(
+          'C323',
+          `${name}.${key}: every address of the upstream must use https`,
+          wholeFile(shownAs),
+          {
+            hint: `use https addresses, or remove ${key}`,
+          },
+        ),
+      )
+  })
 }
 
 /**

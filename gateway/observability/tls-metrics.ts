@@ -37,3 +37,38 @@ export function createTlsMetrics(
     reloaded: (result) => reloads.inc({ result }),
   }
 }
+
+/** Metrics of the client certificates for upstreams. */
+export type ClientCertificateMeter = {
+  readonly reloaded: (upstream: string, result: 'success' | 'failure') => void
+  /** Each scrape calls `expiresAtMs`, which returns the expiry of the active certificate. */
+  readonly follow: (upstream: string, expiresAtMs: () => number) => void
+}
+
+export function createClientCertificateMeter(registry: Registry): ClientCertificateMeter {
+  const registers = [registry]
+  const expiries = new Map<string, () => number>()
+  new Gauge({
+    name: 'scopegate_upstream_certificate_expiry_seconds',
+    help: 'Expiry time of the active client certificate for an upstream in seconds since 1970.',
+    labelNames: ['upstream'],
+    registers,
+    collect() {
+      for (const [upstream, expiresAtMs] of expiries)
+        this.set({ upstream }, Math.floor(expiresAtMs() / 1_000))
+    },
+  })
+  const reloads = new Counter({
+    name: 'scopegate_upstream_certificate_reloads_total',
+    help: 'Reloads of client certificates for upstreams, by result.',
+    labelNames: ['upstream', 'result'],
+    registers,
+  })
+  return {
+    reloaded: (upstream, result) => reloads.inc({ upstream, result }),
+    follow(upstream, expiresAtMs) {
+      expiries.set(upstream, expiresAtMs)
+      for (const result of ['success', 'failure']) reloads.inc({ upstream, result }, 0)
+    },
+  }
+}

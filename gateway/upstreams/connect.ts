@@ -8,6 +8,7 @@ import { readAfterWriteError } from './read-after-write-error.ts'
  * connector reports a reset as an error, so that a reset is never the regular end of a response.
  * @param options.timeoutMs time limit for connection setup, including TLS.
  * @param options.ca trusted CA certificates in PEM. Default: the public CAs.
+ * @param options.certificate client certificate and key in PEM. Default: no client certificate.
  * @param options.readsEarlyResponses whether the connector reads a response after a failed write of the request.
  * @param options.reading with `shared`, `readInto()` reads the sockets. With `stream`, the sockets are regular streams.
  */
@@ -15,6 +16,7 @@ export function createConnector(options: {
   readonly timeoutMs: number
   readonly lookup: LookupFunction | undefined
   readonly ca: string | undefined
+  readonly certificate: { readonly cert: string; readonly key: string } | undefined
   readonly readsEarlyResponses: boolean
   readonly reading: 'shared' | 'stream'
 }): buildConnector.connector {
@@ -23,6 +25,9 @@ export function createConnector(options: {
     allowH2: false,
     rejectUnauthorized: true, // applies regardless of NODE_TLS_REJECT_UNAUTHORIZED
     ...(options.ca === undefined ? {} : { ca: options.ca }),
+    ...(options.certificate === undefined
+      ? {}
+      : { cert: options.certificate.cert, key: options.certificate.key }),
     ...(options.reading === 'shared' ? { onread: READ_SHARED } : {}),
     ...(options.lookup === undefined ? {} : { lookup: options.lookup }),
   })

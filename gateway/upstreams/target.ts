@@ -7,8 +7,9 @@ import {
   type Trial,
 } from '../../platform/circuit-breaker.ts'
 import type { ResolveName } from '../../platform/net/resolve-name.ts'
+import type { CertificateSource } from '../server/tls/certificate-source.ts'
 import { createConnector } from './connect.ts'
-import { ConnectionPool } from './http1/connection-pool.ts'
+import { ConnectionPool, type ConnectionPoolOptions } from './http1/connection-pool.ts'
 import { NameAddresses, RESOLVE_EVERY_MS } from './name-addresses.ts'
 
 /** Settings of one target. `connectTimeoutMs` limits connection setup, including TLS. */
@@ -20,12 +21,16 @@ export type TargetSettings = {
   readonly resolve: ResolveName
   /** Trusted CA certificates in PEM; `undefined`: the public CAs. */
   readonly ca: string | undefined
+  /** The client certificate of the gateway. Undefined: no client certificate. */
+  readonly certificate: Pick<CertificateSource, 'current' | 'onChange'> | undefined
   /** Whether this version of Node.js can read a response after a failed write of the request. */
   readonly readsEarlyResponses: boolean
   readonly tickMs: () => number
   /** Called when the target is ejected, and when the target responds again. */
   readonly onEjected: (isEjected: boolean) => void
 }
+
+type Connectors = Pick<ConnectionPoolOptions, 'connect' | 'connectPlainly'>
 
 /**
  * Idle timeout of connections to an upstream that announces no timeout. The value is less than 5 s, the keep-alive
@@ -41,9 +46,7 @@ export class Target {
   outstanding = 0
   readonly #settings: TargetSettings
   readonly #circuit: CircuitBreaker
-  readonly #connect: buildConnector.connector
-  /** Opens connections for WebSockets. The gateway reads these connections as regular streams. */
-  readonly connectPlainly: buildConnector.connector
+  #connectors: Connectors
   readonly #retired = new Set<ConnectionPool>()
   readonly #addresses: NameAddresses | undefined
   readonly #watch: NodeJS.Timeout | undefined
@@ -65,19 +68,22 @@ export class Target {
       })
       this.#watch = setInterval(() => this.#look(), RESOLVE_EVERY_MS).unref()
     }
-    const connection = {
-      timeoutMs: settings.connectTimeoutMs,
-      lookup: this.#addresses?.lookup,
-      ca: settings.ca,
-      readsEarlyResponses: settings.readsEarlyResponses,
-    }
-    this.#connect = createConnector({ ...connection, reading: 'shared' })
-    this.connectPlainly = createConnector({ ...connection, reading: 'stream' })
+    this.#connectors = this.#createConnectors()
     this.#pool = this.#open()
+    settings.certificate?.onChange(() => {
+      // A connector resumes TLS sessions, which belong to the earlier certificate.
+      this.#connectors = this.#createConnectors()
+      this.#renew()
+    })
   }
 
   get pool(): ConnectionPool {
     return this.#pool
+  }
+
+  /** Opens connections for WebSockets. The gateway reads these connections as regular streams. */
+  get connectPlainly(): buildConnector.connector {
+    return this.#connectors.connectPlainly
   }
 
   get state(): CircuitState {
@@ -129,10 +135,24 @@ export class Target {
 
   #open(): ConnectionPool {
     return new ConnectionPool(this.origin, {
-      connect: this.#connect,
-      connectPlainly: this.connectPlainly,
+      ...this.#connectors,
       idleMs: IDLE_MS,
     })
+  }
+
+  #createConnectors(): Connectors {
+    const { connectTimeoutMs, ca, certificate, readsEarlyResponses } = this.#settings
+    const connection = {
+      timeoutMs: connectTimeoutMs,
+      lookup: this.#addresses?.lookup,
+      ca,
+      certificate: certificate?.current,
+      readsEarlyResponses,
+    }
+    return {
+      connect: createConnector({ ...connection, reading: 'shared' }),
+      connectPlainly: createConnector({ ...connection, reading: 'stream' }),
+    }
   }
 
   /**
@@ -144,7 +164,10 @@ export class Target {
     void this.#addresses?.refresh()
   }
 
-  /** Opens a new pool for the changed addresses. Requests of the old pool finish on their existing connections. */
+  /**
+   * Opens a new pool after a change of the addresses or the certificate. Requests of the old pool finish on their
+   * existing connections.
+   */
   #renew(): void {
     const before = this.#pool
     this.#pool = this.#open()

@@ -2,8 +2,10 @@ import type { CircuitRules, CircuitState } from '../../platform/circuit-breaker.
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { ResolveName } from '../../platform/net/resolve-name.ts'
 import type { UpstreamMeter } from '../observability/upstream-meter.ts'
+import type { CertificateFiles } from '../server/tls/certificate-source.ts'
 import { basePathOf } from './base-path-of.ts'
 import type { UpstreamCredential } from './credentials/credential.ts'
+import type { UpstreamAccess } from './credentials/open-access.ts'
 import type { SecretCredentialConfig } from './credentials/secret-credential.ts'
 import { guardAddresses } from './guard-addresses.ts'
 import { Target } from './target.ts'
@@ -51,6 +53,8 @@ export type UpstreamSettings = {
   readonly openapiPath: string | undefined
   /** Trusted CA certificates in PEM; `undefined`: the public CAs. */
   readonly ca: string | undefined
+  /** The client certificate of the gateway; `undefined`: no client certificate. */
+  readonly certificate: CertificateFiles | undefined
   /** How the gateway authenticates at the upstream; `undefined`: not at all. */
   readonly credentials: SecretCredentialConfig | undefined
   /** The policy source that defines the upstream. undefined: the operator defines the upstream. */
@@ -63,14 +67,13 @@ export function createUpstream(
   options: {
     readonly meter: UpstreamMeter
     readonly resolve: ResolveName
-    /** The credential in the settings, with its current secret. */
-    readonly credential: UpstreamCredential | undefined
+    readonly access: UpstreamAccess
     readonly readsEarlyResponses: boolean
     readonly tickMs: () => number
     readonly logger: Pick<Logger, 'info' | 'warn'>
   },
 ): Upstream {
-  const { logger } = options
+  const { access, logger } = options
 
   function logEjection(target: string, isEjected: boolean): void {
     const fields = { upstream: settings.name, target }
@@ -90,6 +93,7 @@ export function createUpstream(
         ejection: settings.ejection,
         resolve: settings.policySource === undefined ? options.resolve : guardAddresses(options.resolve),
         ca: settings.ca,
+        certificate: access.certificate,
         readsEarlyResponses: options.readsEarlyResponses,
         tickMs: options.tickMs,
         onEjected: (isEjected) => logEjection(new URL(url).origin, isEjected),
@@ -104,11 +108,12 @@ export function createUpstream(
     timeoutMs: settings.timeoutMs,
     idleTimeoutMs: settings.idleTimeoutMs,
     openapiPath: settings.openapiPath,
-    credential: options.credential,
+    credential: access.credential,
     async retire() {
       await Promise.all(targets.map((target) => target.retire()))
     },
     async close() {
+      access.close()
       await Promise.all(targets.map((target) => target.close()))
     },
   }

@@ -73,7 +73,11 @@ function readerOf(t: Test, file: FileName): (content: object) => unknown {
   const folder = join(configDir, 'config')
   return (content) => {
     if (file === 'upstreams.yaml')
-      return toUpstreamSettings('api', content, { ca: undefined, credentials: undefined })
+      return toUpstreamSettings('api', content, {
+        ca: undefined,
+        certificate: undefined,
+        credentials: undefined,
+      })
     writeFileSync(join(folder, file), stringify(content))
     const read = file === 'gateway.yaml' ? readGatewayConfig : readAuthorizationServerConfig
     return read({ configDir: folder, env: {} }).config

@@ -13,6 +13,8 @@ export type CertificateSource = {
   readonly current: ServerCertificate
   /** Calls `listener` with each certificate that replaces the current certificate. */
   onChange(listener: (certificate: ServerCertificate) => void): void
+  /** The reason why the content of the files is not usable. Undefined: the active certificate is in the files. */
+  readonly problem: string | undefined
   /** Checks the files now. A timer also calls this function regularly. */
   check(): Promise<void>
   close(): void
@@ -26,16 +28,20 @@ export type CertificateSource = {
  */
 export function openCertificateSource(options: {
   readonly files: CertificateFiles
+  /** The setting that names the two files. Default: `tls`. */
+  readonly setting?: string
+  /** Additional fields of each log line. */
+  readonly logged?: Readonly<Record<string, string>>
   readonly nowMs: () => number
   readonly logger: Logger
   readonly onReload: (result: 'success' | 'failure') => void
 }): CertificateSource {
-  const { files, nowMs, logger, onReload } = options
+  const { files, logged, nowMs, logger, onReload } = options
   const listeners: ((certificate: ServerCertificate) => void)[] = []
-  let current = readCertificate(files, nowMs())
+  let current = readCertificate(files, nowMs(), options.setting)
   let lastProblem: string | undefined
   let expiryLogged = false
-  logger.info({ event: 'tls_certificate', ...logFields(current) }, 'TLS certificate loaded')
+  logger.info({ event: 'tls_certificate', ...logged, ...logFields(current) }, 'TLS certificate loaded')
 
   async function check(): Promise<void> {
     logExpiry()
@@ -54,7 +60,7 @@ export function openCertificateSource(options: {
     expiryLogged = false
     for (const listener of listeners) listener(parsed)
     onReload('success')
-    logger.info({ event: 'tls_certificate', ...logFields(parsed) }, 'TLS certificate reloaded')
+    logger.info({ event: 'tls_certificate', ...logged, ...logFields(parsed) }, 'TLS certificate reloaded')
   }
 
   /** Logs a problem once. Later checks that find the same problem log nothing. */
@@ -74,6 +80,7 @@ export function openCertificateSource(options: {
     logger.error(
       {
         event: 'tls_certificate_unusable',
+        ...logged,
         file: files[file],
         reason: fault,
         remedy,
@@ -87,8 +94,8 @@ export function openCertificateSource(options: {
     if (expiryLogged || current.expiresAtMs > nowMs()) return
     expiryLogged = true
     logger.error(
-      { event: 'tls_certificate_expired', ...logFields(current) },
-      'the active TLS certificate has expired: clients reject it',
+      { event: 'tls_certificate_expired', ...logged, ...logFields(current) },
+      'the active TLS certificate has expired',
     )
   }
 
@@ -96,6 +103,9 @@ export function openCertificateSource(options: {
   return {
     get current() {
       return current
+    },
+    get problem() {
+      return lastProblem
     },
     onChange: (listener) => void listeners.push(listener),
     check,
@@ -115,22 +125,23 @@ function logFields({ names, fingerprint, expiresAtMs }: ServerCertificate) {
   return { names, fingerprint, expires_at: new Date(expiresAtMs).toISOString() }
 }
 
-type CertificateFiles = { readonly certFile: string; readonly keyFile: string }
+export type CertificateFiles = { readonly certFile: string; readonly keyFile: string }
 
 /**
  * Reads a certificate and its key.
+ * @param setting the setting that names the two files, for the error message.
  * @throws {ConfigError} C320 when certificate or key are not usable. The message never contains key material.
  */
-export function readCertificate(files: CertificateFiles, nowMs: number): ServerCertificate {
+export function readCertificate(files: CertificateFiles, nowMs: number, setting = 'tls'): ServerCertificate {
   const read = (name: 'certFile' | 'keyFile'): string => {
     const shownAs = displayPath(files[name])
     const file = readTextFile(files[name], { shownAs, letter: 'C' })
     if ('text' in file) return file.text
-    throw fail(shownAs, file.problem.message, `set tls.${name} to a readable PEM file`)
+    throw fail(shownAs, file.problem.message, `set ${setting}.${name} to a readable PEM file`)
   }
   const parsed = parseCertificate({ cert: read('certFile'), key: read('keyFile') }, nowMs)
   if ('fault' in parsed)
-    throw fail(displayPath(files[parsed.file]), parsed.fault, `${parsed.remedy} (tls.${parsed.file})`)
+    throw fail(displayPath(files[parsed.file]), parsed.fault, `${parsed.remedy} (${setting}.${parsed.file})`)
   return parsed
 }
 

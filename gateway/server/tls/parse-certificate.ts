@@ -60,7 +60,7 @@ export function parseCertificate(
     return chain.some((one) => one?.checkPrivateKey(key))
       ? certFault(
           'the certificate of the key must be the first in the file',
-          'put the server certificate first, then the intermediate certificates',
+          'put the certificate of the key first, then the intermediate certificates',
         )
       : keyFault(
           'the key does not match the certificate',

@@ -10,7 +10,7 @@ import { OverloadMonitor } from '../../../gateway/limits/overload/overload-monit
 import type { PressureReading } from '../../../gateway/limits/overload/read-pressure.ts'
 import { createMetrics } from '../../../gateway/observability/metrics.ts'
 import { createReloadMeter } from '../../../gateway/observability/reload-metrics.ts'
-import { createTlsMetrics } from '../../../gateway/observability/tls-metrics.ts'
+import { createClientCertificateMeter, createTlsMetrics } from '../../../gateway/observability/tls-metrics.ts'
 import type { CircuitState } from '../../../platform/circuit-breaker.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { type MetricJson, type MetricsJson, metricsOf } from '../../../platform/ops/metrics-format.ts'
@@ -69,6 +69,7 @@ function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures):
   metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }], sources, upstreams: [] })
   createReloadMeter(metrics.registry).reloaded(isConnected ? 'success' : 'failure')
   createTlsMetrics(metrics.registry, () => ({ expiresAtMs: count * 1_000 }))
+  createClientCertificateMeter(metrics.registry).follow('api', () => 1_000 * count)
   return metrics.registry
 }
 
@@ -110,6 +111,7 @@ const EXPECTED: Readonly<Record<string, number>> = {
   scopegate_tls_certificate_expiry_seconds: 3,
   scopegate_token_cache_entries: 8,
   scopegate_token_stale_active: 1,
+  scopegate_upstream_certificate_expiry_seconds: 3,
   scopegate_upstream_up: 0,
   scopegate_websocket_sessions: 8,
 }

@@ -282,6 +282,31 @@ t.test('readGatewayConfig() reads the credentials of an upstream and rejects unu
     t.throws(() => read(`{ header: { name: ${name}, valueFile: ./key } }`, 'key'), { message: /C313/ }, name)
 })
 
+t.test('readGatewayConfig() rejects an unusable client certificate of an upstream', async (t) => {
+  const read = (entry: string, files: { readonly [file: string]: string } = {}) => {
+    const dir = aConfigDir(t, {
+      'upstreams.yaml': `learning-platform: { ${entry} }\nauthorization-server: { url: http://127.0.0.1:1 }\n`,
+      ...files,
+    })
+    return readGatewayConfig(withSecret(dir)).config.upstreams[0]?.certificate
+  }
+  const entry = 'url: https://platform, certFile: ./c.pem, keyFile: ./k.pem'
+  const { cert, key } = aCertificate()
+  t.match(read(entry, { 'c.pem': cert, 'k.pem': key }), { certFile: /c\.pem$/, keyFile: /k\.pem$/ })
+  t.equal(read('url: https://platform'), undefined)
+  t.throws(() => read(entry, { 'k.pem': key }), {
+    message: /C320.*does not exist[\s\S]*upstreams\.learning-platform\.certFile/,
+  })
+  t.throws(() => read(entry, { 'c.pem': cert, 'k.pem': aCertificate().key }), {
+    message: /C320.*the key does not match the certificate[\s\S]*upstreams\.learning-platform\.keyFile/,
+  })
+  t.throws(() => read('url: https://platform, certFile: ./c.pem'), { message: /C324.*learning-platform/ })
+  t.throws(() => read('url: https://platform, keyFile: ./k.pem'), { message: /C324.*learning-platform/ })
+  t.throws(() => read(entry.replace('https', 'http'), { 'c.pem': cert, 'k.pem': key }), {
+    message: /C323.*learning-platform\.certFile/,
+  })
+})
+
 t.test(
   'readGatewayConfig() reads the CA certificates of an issuer and rejects unusable certificates',
   async (t) => {

@@ -95,6 +95,7 @@ t.test('an upstream of a source replaces no upstream of the operator, and can na
     ).codes,
     'P408',
   )
+  t.equal(upstreams('own: { url: "https://pay.test/team", certFile: /a, keyFile: /b }\n').codes, 'P408 P408')
   t.equal(upstreams('own: { urll: "x" }\n').codes, 'C101')
   t.equal(upstreams('own: { timeout: 1s }\n').codes, 'C307')
   t.match(upstreams('{').codes, /^C/)

@@ -6,7 +6,7 @@ import { createOpenapiDocuments } from '../../../gateway/discovery/openapi-docum
 import { createUpstream, type Upstream } from '../../../gateway/upstreams/upstream.ts'
 import { createFailureLog } from '../../../platform/logging/failure-log.ts'
 import { systemAddresses } from '../../../platform/net/resolve-name.ts'
-import { anUpstream } from '../../fixtures/a-gateway.ts'
+import { anUpstream, NO_ACCESS } from '../../fixtures/a-gateway.ts'
 
 const SECOND = 1_000
 const silent = () => undefined
@@ -25,7 +25,7 @@ async function startDescribed(t: Test, name: string, respond: RequestListener) {
   const upstream = createUpstream(settings, {
     meter: { responded: silent, failed: silent, retried: silent },
     resolve: systemAddresses,
-    credential: undefined,
+    access: NO_ACCESS,
     readsEarlyResponses: false,
     tickMs: () => performance.now(),
     logger: { info: silent, warn: silent },

@@ -3,7 +3,7 @@ import t from 'tap'
 import { OverloadMonitor } from '../../../gateway/limits/overload/overload-monitor.ts'
 import { createMetrics } from '../../../gateway/observability/metrics.ts'
 import { createReloadMeter } from '../../../gateway/observability/reload-metrics.ts'
-import { createTlsMetrics } from '../../../gateway/observability/tls-metrics.ts'
+import { createClientCertificateMeter, createTlsMetrics } from '../../../gateway/observability/tls-metrics.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 
 const ISSUER = 'https://issuer.example'
@@ -79,6 +79,9 @@ function someMetrics() {
   const reloads = createReloadMeter(metrics.registry)
   reloads.reloaded('failure')
   const tls = createTlsMetrics(metrics.registry, () => ({ expiresAtMs: 11_000 }))
+  const certificates = createClientCertificateMeter(metrics.registry)
+  certificates.follow('api', () => 12_000)
+  certificates.reloaded('api', 'success')
   tls.handshakeFailed('plain_http')
   tls.reloaded('success')
   return metrics
@@ -145,6 +148,12 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
     '_count{kind="jwt",cache="hit"} 1',
   ],
   scopegate_uncaught_total: ['counter', '{where="request"} 1', '{where="process"} 0'],
+  scopegate_upstream_certificate_expiry_seconds: ['gauge', '{upstream="api"} 12'],
+  scopegate_upstream_certificate_reloads_total: [
+    'counter',
+    '{upstream="api",result="success"} 1',
+    '{upstream="api",result="failure"} 0',
+  ],
   scopegate_upstream_errors_total: ['counter', '{upstream="api",reason="reset"} 1'],
   scopegate_upstream_request_duration_seconds: [
     'histogram',
@@ -243,6 +252,9 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_token_stale_uses_total:
     'Uses of tokens that the gateway accepted by an earlier check because the issuer did not respond.',
   scopegate_token_validation_duration_seconds: 'Time to validate a token.',
+  scopegate_upstream_certificate_expiry_seconds:
+    'Expiry time of the active client certificate for an upstream in seconds since 1970.',
+  scopegate_upstream_certificate_reloads_total: 'Reloads of client certificates for upstreams, by result.',
   scopegate_upstream_errors_total: 'Requests without a complete response of the upstream, by reason.',
   scopegate_upstream_request_duration_seconds:
     'Time from forwarding a request to the first byte of the response.',

@@ -5,7 +5,7 @@ import t from 'tap'
 import { createConnector } from '../../../gateway/upstreams/connect.ts'
 import { ConnectionPool } from '../../../gateway/upstreams/http1/connection-pool.ts'
 
-const CONNECTION = { timeoutMs: 20_000, lookup: undefined, ca: undefined }
+const CONNECTION = { timeoutMs: 20_000, lookup: undefined, certificate: undefined, ca: undefined }
 
 /**
  * A server that sends a response and a reset while the main thread is blocked. The server runs in a separate thread.

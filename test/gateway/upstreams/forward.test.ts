@@ -9,7 +9,7 @@ import { createUpstream } from '../../../gateway/upstreams/upstream.ts'
 import type { CircuitRules } from '../../../platform/circuit-breaker.ts'
 import type { ResolveName } from '../../../platform/net/resolve-name.ts'
 import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
-import { anUpstream } from '../../fixtures/a-gateway.ts'
+import { anUpstream, NO_ACCESS } from '../../fixtures/a-gateway.ts'
 import { OK_REPLY, startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
 import { send } from '../../fixtures/send.ts'
 import { until } from '../../fixtures/until.ts'
@@ -53,7 +53,7 @@ async function startForwarder(
     {
       meter: { responded: () => undefined, failed: () => undefined, retried: () => undefined },
       resolve,
-      credential: undefined,
+      access: NO_ACCESS,
       readsEarlyResponses: true,
       tickMs,
       logger: { info: () => undefined, warn: () => undefined },

@@ -37,7 +37,13 @@ async function start(t: Test, serve: (socket: Socket, head: string) => void) {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const connection = { timeoutMs: 20_000, lookup: undefined, ca: undefined, readsEarlyResponses: true }
+  const connection = {
+    timeoutMs: 20_000,
+    lookup: undefined,
+    certificate: undefined,
+    ca: undefined,
+    readsEarlyResponses: true,
+  }
   const pool = new ConnectionPool(`http://127.0.0.1:${port}`, {
     connect: createConnector({ ...connection, reading: 'shared' }),
     connectPlainly: createConnector({ ...connection, reading: 'stream' }),

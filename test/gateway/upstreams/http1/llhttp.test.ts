@@ -336,7 +336,13 @@ t.test(
       .sample(generatedResponse, { numRuns: SOCKET_RUNS, seed: chooseSeeds()[0] ?? 0 })
       .map((given) => ({ ...given, ends: true }))
     const port = await startSender(t, responses)
-    const connection = { timeoutMs: 20_000, lookup: undefined, ca: undefined, readsEarlyResponses: true }
+    const connection = {
+      timeoutMs: 20_000,
+      lookup: undefined,
+      certificate: undefined,
+      ca: undefined,
+      readsEarlyResponses: true,
+    }
     const pool = new ConnectionPool(`http://127.0.0.1:${port}`, {
       connect: createConnector({ ...connection, reading: 'shared' }),
       connectPlainly: createConnector({ ...connection, reading: 'stream' }),

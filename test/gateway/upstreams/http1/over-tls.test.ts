@@ -19,7 +19,13 @@ async function start(t: Test, hostname: string, ca?: string) {
     })
   })
   await new Promise<void>((resolve) => server.listen(0, resolve))
-  const connection = { timeoutMs: 20_000, lookup: undefined, ca, readsEarlyResponses: true }
+  const connection = {
+    timeoutMs: 20_000,
+    lookup: undefined,
+    certificate: undefined,
+    ca,
+    readsEarlyResponses: true,
+  }
   const pool = new ConnectionPool(`https://${hostname}:${(server.address() as AddressInfo).port}`, {
     connect: createConnector({ ...connection, reading: 'shared' }),
     connectPlainly: createConnector({ ...connection, reading: 'stream' }),
