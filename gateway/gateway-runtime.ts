@@ -21,8 +21,9 @@ import { openRateLimiter } from './limits/open-rate-limiter.ts'
 import { openOverloadMonitor } from './limits/overload/overload-monitor.ts'
 import { createAccessLog } from './observability/access-log.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
-import { type ClientCertificateMeter, createClientCertificateMeter } from './observability/tls-metrics.ts'
+import { createClientCertificateMeter } from './observability/tls-metrics.ts'
 import { type UnparsedRequest, unparsedEntry } from './observability/unparsed-request.ts'
+import { createUpstreamTokenMeters } from './observability/upstream-token-metrics.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import type { PipelineOptions } from './pipeline/pipeline-options.ts'
 import { compileTrustedProxies } from './server/client-address.ts'
@@ -36,7 +37,7 @@ import { readPolicySources } from './snapshot/reload/read-policy-sources.ts'
 import { openSourceVersions } from './snapshot/reload/source-versions.ts'
 import { createSnapshotFactory } from './snapshot/snapshot-factory.ts'
 import { openProofs } from './tokens/binding/verify-dpop-proof.ts'
-import { openTokens, staleIfErrorOf } from './tokens/open-tokens.ts'
+import { openTokens, SYSTEM_CLOCK, staleIfErrorOf } from './tokens/open-tokens.ts'
 import { openEventReceiver } from './tokens/revocation/event-receiver.ts'
 import { createRevoke, isPushed, revocationListener } from './tokens/revocation/open-revocations.ts'
 import { openAccess, type UpstreamAccess } from './upstreams/credentials/open-access.ts'
@@ -108,15 +109,17 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       'the self-test of the sockets to upstreams failed: a response that arrives before the end of its request may be lost',
     )
   const secretFiles = openSecretFiles({ registry: metrics.registry, logger })
-  let clientCertificates: ClientCertificateMeter | undefined
   const accesses: UpstreamAccess[] = []
+  const accessParts = {
+    secretFiles,
+    certificateMeter: createClientCertificateMeter(metrics.registry),
+    tokenMeter: createUpstreamTokenMeters(metrics.registry),
+    clock: { ...SYSTEM_CLOCK, tickMs },
+    logger,
+    failures,
+  }
   const accessOf = (settings: UpstreamSettings): UpstreamAccess => {
-    const access = openAccess(settings, {
-      secretFiles,
-      certificates: () => (clientCertificates ??= createClientCertificateMeter(metrics.registry)),
-      nowMs: Date.now,
-      logger,
-    })
+    const access = openAccess(settings, accessParts)
     // An upstream of a policy source, which can be removed, has no access.
     if (settings.policySource === undefined) accesses.push(access)
     return access

@@ -13,6 +13,7 @@ export type GatewayErrorCode =
   | 'rate_limited'
   | 'upstream_unavailable'
   | 'policy_unavailable'
+  | 'upstream_credentials_unavailable'
   | 'upstream_timeout'
   | 'payload_too_large'
   | 'server_error'

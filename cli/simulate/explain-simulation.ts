@@ -39,7 +39,9 @@ export function explainSimulation(
       : undefined
   const cors = request && explainCors(request, simulation.decision)
   const upstream = simulation.decision.route?.policy.upstream
-  const credentialHeader = policies.credentialHeaders?.get(upstream ?? '')
+  // The decision endpoint does not forward requests.
+  const credentialHeader =
+    simulated.mode === 'decision' ? undefined : policies.credentialHeaders?.get(upstream ?? '')
   return { ...simulation, simulated, explanation, nearest, cors, credentialHeader }
 }
 

@@ -35,6 +35,7 @@ export const GAUGE_RULES: Readonly<Record<string, GaugeRule>> = {
   scopegate_token_cache_entries: 'sum',
   scopegate_token_stale_active: 'max',
   scopegate_upstream_certificate_expiry_seconds: 'min',
+  scopegate_upstream_token_expiry_seconds: 'min',
   scopegate_upstream_up: 'min',
   scopegate_websocket_sessions: 'sum',
   scopegate_workers: 'sum',

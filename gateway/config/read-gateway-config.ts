@@ -7,7 +7,7 @@ import { NO_PRESETS, readPresets } from '../../policy-engine/format/presets.ts'
 import { readCertificate } from '../server/tls/certificate-source.ts'
 import { readAuthorities } from '../server/tls/read-authorities.ts'
 import { readAssertionKeys } from '../upstream-identity/assertion-key.ts'
-import type { SecretCredentialConfig } from '../upstreams/credentials/secret-credential.ts'
+import type { CredentialConfig } from '../upstreams/credentials/open-access.ts'
 import type { GatewayConfig } from './gateway-config.ts'
 import {
   type GatewayFileOptions,
@@ -26,7 +26,7 @@ import { validateConfig } from './validate.ts'
  * @returns the configuration, and warnings that do not prevent the start.
  * @throws {ConfigError} listing all errors in the readable files:
  * - C1xx: schema errors
- * - C302 to C315: errors across settings and files
+ * - C302 to C316: errors across settings and files
  * - C320 to C324: TLS
  * - C329 to C339: issuers
  * - C340 to C345: resources
@@ -61,7 +61,7 @@ export function readGatewayConfig(options: GatewayFileOptions): {
   }
   addCa(value.tls?.clientCertificates?.caFile, 'tls.clientCertificates.caFile')
   for (const [index, { caFile }] of value.issuers.entries()) addCa(caFile, `issuers[${index}].caFile`)
-  const credentials = new Map<string, SecretCredentialConfig>()
+  const credentials = new Map<string, CredentialConfig>()
   for (const [name, entry] of Object.entries(upstreams?.value ?? {})) {
     addCa(entry.caFile, `${name}.caFile in config/upstreams.yaml`)
     const certificate = certificateOf(entry)

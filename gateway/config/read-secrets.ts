@@ -3,10 +3,9 @@ import { ConfigError } from '../../platform/diagnostics/boot-error.ts'
 import { diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
-import {
-  readUpstreamSecret,
-  type SecretCredentialConfig,
-} from '../upstreams/credentials/secret-credential.ts'
+import { readAuthorities } from '../server/tls/read-authorities.ts'
+import type { CredentialConfig } from '../upstreams/credentials/open-access.ts'
+import { readUpstreamSecret } from '../upstreams/credentials/secret-credential.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import type { IssuerEntry } from './issuer-schema.ts'
 import type { CredentialsEntry } from './upstreams-file.ts'
@@ -99,20 +98,35 @@ function fail(shownAs: string, why: string): ConfigError {
 }
 
 /**
- * Reads the secret of an upstream.
+ * Reads the secret of an upstream, and the CA certificates of its token endpoint.
  * @returns undefined for credentials that the schema permits and `validateConfig` rejects.
- * @throws {ConfigError} C315 if the file is not usable.
+ * @throws {ConfigError} C315 if the file of the secret is not usable. C322 if the CA certificates are not usable.
  */
 export function readUpstreamCredentials(
   upstream: string,
-  { header, basic }: CredentialsEntry,
-): SecretCredentialConfig | undefined {
+  { header, basic, clientCredentials }: CredentialsEntry,
+): CredentialConfig | undefined {
   const setting = `upstreams.${upstream}.credentials`
   if (header !== undefined) {
     const from = { file: header.valueFile, setting: `${setting}.header.valueFile` }
     return { kind: 'header', name: header.name, ...from, secret: readUpstreamSecret(from, 'header') }
   }
-  if (basic === undefined) return undefined
-  const from = { file: basic.passwordFile, setting: `${setting}.basic.passwordFile` }
-  return { kind: 'basic', username: basic.username, ...from, secret: readUpstreamSecret(from, 'basic') }
+  if (basic !== undefined) {
+    const from = { file: basic.passwordFile, setting: `${setting}.basic.passwordFile` }
+    return { kind: 'basic', username: basic.username, ...from, secret: readUpstreamSecret(from, 'secret') }
+  }
+  if (clientCredentials === undefined) return undefined
+  const { tokenEndpoint, clientId, clientSecretFile, caFile } = clientCredentials
+  const from = { file: clientSecretFile, setting: `${setting}.clientCredentials.clientSecretFile` }
+  return {
+    kind: 'client_credentials',
+    tokenEndpoint,
+    clientId,
+    authMethod: clientCredentials.authMethod ?? 'client_secret_basic',
+    scopes: clientCredentials.scopes ?? [],
+    resource: clientCredentials.resource,
+    ca: caFile === undefined ? undefined : readAuthorities(caFile, `${setting}.clientCredentials.caFile`),
+    ...from,
+    secret: readUpstreamSecret(from, 'secret'),
+  }
 }

@@ -4,7 +4,7 @@ import { toLogConfig } from '../../platform/logging/log-schema.ts'
 import type { Presets } from '../../policy-engine/format/presets.ts'
 import type { CertificateFiles } from '../server/tls/certificate-source.ts'
 import type { IssuerConfig, JwtConfig } from '../tokens/issuer-config.ts'
-import type { SecretCredentialConfig } from '../upstreams/credentials/secret-credential.ts'
+import type { CredentialConfig } from '../upstreams/credentials/open-access.ts'
 import type { UpstreamSettings } from '../upstreams/upstream.ts'
 import { toDecisionHeaders } from './decision-headers.ts'
 import { DEFAULTS } from './defaults.ts'
@@ -27,7 +27,7 @@ export function toGatewayConfig(
     readonly authorities: ReadonlyMap<string, string>
     readonly clientSecrets: ReadonlyMap<string, string>
     /** The credentials of the gateway at upstreams, by upstream. */
-    readonly credentials: ReadonlyMap<string, SecretCredentialConfig>
+    readonly credentials: ReadonlyMap<string, CredentialConfig>
     readonly nonceSecrets: readonly string[] | undefined
   },
 ): GatewayConfig {

@@ -29,8 +29,46 @@ const BasicCredential = Type.Object(
   { description: 'Basic authentication (RFC 7617)' },
 )
 
+const ClientCredentials = Type.Object(
+  {
+    tokenEndpoint: HttpAddress('URL of the token endpoint, with https or on this machine'),
+    clientId: Type.String({
+      description: 'client ID of the gateway at the token endpoint',
+      minLength: 1,
+      maxLength: 256,
+    }),
+    clientSecretFile: FilePath('file with the client secret, on one line'),
+    authMethod: Type.Optional(
+      Type.Union([Type.Literal('client_secret_basic'), Type.Literal('client_secret_post')], {
+        description: 'place of the client secret: the Authorization header, or the form',
+      }),
+    ),
+    scopes: Type.Optional(
+      Type.Array(
+        Type.String({
+          maxLength: 256,
+          pattern: '^[\\x21\\x23-\\x5b\\x5d-\\x7e]+$',
+          'x-is': 'a scope without spaces',
+        }),
+        { description: 'scopes of the token', minItems: 1, maxItems: 100, uniqueItems: true },
+      ),
+    ),
+    resource: Type.Optional(HttpAddress('resource of the token (RFC 8707)')),
+    caFile: Type.Optional(
+      FilePath(
+        'PEM file with the CA certificates of the token endpoint, which replace the public CA certificates',
+      ),
+    ),
+  },
+  { description: 'a token that the gateway fetches with client credentials (RFC 6749 section 4.4)' },
+)
+
 const Credentials = Type.Object(
-  { header: Type.Optional(HeaderCredential), basic: Type.Optional(BasicCredential) },
+  {
+    header: Type.Optional(HeaderCredential),
+    basic: Type.Optional(BasicCredential),
+    clientCredentials: Type.Optional(ClientCredentials),
+  },
   { description: 'credentials of the gateway at the upstream: exactly one of these keys' },
 )
 

@@ -3,6 +3,7 @@ import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnosti
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { findConnectionFaults } from '../../platform/redis/check-connection.ts'
 import { headerKind } from '../../policy-engine/match/header-kind.ts'
+import { isProtectedAddress } from '../tokens/jwt/is-protected-address.ts'
 import { basePathOf } from '../upstreams/base-path-of.ts'
 import { HEADER_FAMILIES, toDecisionHeaders } from './decision-headers.ts'
 import { DEFAULTS } from './defaults.ts'
@@ -53,7 +54,7 @@ export function validateConfig(
   return problems
 }
 
-/** Reports problems of upstreams: C307, C308, C312, C313, C323 and C324. */
+/** Reports problems of upstreams: C307, C308, C312, C313, C316, C323 and C324. */
 export function findInvalidUpstreams(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return [findInvalidUrls, findUnusableCertificates, findInvalidCredentials].flatMap((find) =>
     find(upstreams, shownAs),
@@ -152,7 +153,8 @@ function findUnusableCertificates(upstreams: UpstreamsFile, shownAs: string): re
 
 /**
  * Reports C312 unless credentials have exactly one kind. Reports C313 for a header that the gateway uses for another
- * purpose, because the upstream would get a wrong identity or no valid request.
+ * purpose, because the upstream would get a wrong identity or no valid request. Reports C316 and C323 for a token
+ * endpoint without https.
  */
 function findInvalidCredentials(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return Object.entries(upstreams).flatMap(([name, { credentials }]) => {
@@ -160,9 +162,33 @@ function findInvalidCredentials(upstreams: UpstreamsFile, shownAs: string): read
     const setting = `${name}.credentials`
     if (Object.keys(credentials).length !== 1)
       return [
-        diagnostic('C312', `${setting}: set exactly one of header and basic`, wholeFile(shownAs), {
-          hint: 'use header for an API key, and basic for a user name with a password',
-        }),
+        diagnostic(
+          'C312',
+          `${setting}: set exactly one of header, basic and clientCredentials`,
+          wholeFile(shownAs),
+          {
+            hint: 'use header for an API key, basic for a user name with a password, and clientCredentials for a token',
+          },
+        ),
+      ]
+    const { tokenEndpoint = '', caFile } = credentials.clientCredentials ?? {}
+    if (credentials.clientCredentials !== undefined && !isProtectedAddress(tokenEndpoint))
+      return [
+        diagnostic(
+          'C316',
+          `${setting}.clientCredentials.tokenEndpoint: the endpoint must use https, because the gateway sends its client secret`,
+          wholeFile(shownAs),
+          { hint: 'use https. http is allowed on this machine' },
+        ),
+      ]
+    if (caFile !== undefined && !tokenEndpoint.startsWith('https:'))
+      return [
+        diagnostic(
+          'C323',
+          `${setting}.clientCredentials.caFile: the token endpoint must use https`,
+          wholeFile(shownAs),
+          { hint: 'use an https address, or remove caFile' },
+        ),
       ]
     const header = credentials.header?.name
     if (header === undefined || isCredentialHeader(header)) return []

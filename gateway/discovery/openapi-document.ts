@@ -144,12 +144,16 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
 }
 
 async function fetchDocument(upstream: Upstream): Promise<Omit<FetchedDocument, 'upstream'>> {
+  const { credential } = upstream
+  await credential?.pending
+  if (credential !== undefined && credential.header === undefined)
+    throw new Error('the gateway has no credential for the upstream')
   const target = upstream.targets.choose()
   if (target === undefined) throw new Error('the upstream is not available')
   const client = new Client(target.origin, { connect: target.connectPlainly, allowH2: false })
   try {
     const url = `${target.origin}${upstream.basePath}${upstream.openapiPath ?? ''}`
-    return await fetchDocumentBy(client, url, upstream.credential?.header ?? [])
+    return await fetchDocumentBy(client, url, credential?.header ?? [])
   } finally {
     await client.destroy()
   }

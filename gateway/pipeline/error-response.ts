@@ -147,6 +147,13 @@ export function toErrorResponse(rejection: Rejection, options: ErrorResponseOpti
         rejection,
         'The upstream service is unavailable.',
       )
+    case 'upstream_credentials_unavailable':
+      return temporarilyUnavailable(
+        503,
+        'upstream_credentials_unavailable',
+        rejection,
+        'The gateway cannot authenticate at the upstream service.',
+      )
     case 'overloaded':
       return temporarilyUnavailable(503, 'server_error', rejection, 'The gateway is overloaded.')
     case 'rate_limited': {

@@ -1,32 +1,33 @@
 import type { SecretFiles } from '../../platform/config/secret-files.ts'
-import { parseClientSecret } from '../config/read-secrets.ts'
 
-/** The client secret of the gateway at an issuer. The secret changes when the file of the secret changes. */
+/** A client secret of the gateway. The secret changes when the file of the secret changes. */
 export type ClientSecret = {
   readonly current: string
   /**
-   * Reads the file now. Call this after the issuer has rejected the secret.
-   * @param rejected the secret that the issuer rejected.
+   * Reads the file now. Call this after the server has rejected the secret.
+   * @param rejected the secret that the server rejected.
    * @returns whether the current secret differs from `rejected`.
    */
   refresh(rejected: string): Promise<boolean>
 }
 
-/** Watches the file of a client secret. The first line of the file is the secret. */
+/** Follows the file of a client secret. */
 export function followClientSecret(options: {
   readonly file: string
-  /** Position of the issuer in `issuers`. */
-  readonly index: number
+  /** Name of the setting with the path. */
+  readonly setting: string
   /** The secret at the start of the process. */
   readonly secret: string
+  /** Returns the secret in the content of the file. Throws a `BootError` if the content is not usable. */
+  readonly parse: (text: string) => string
   readonly files: Pick<SecretFiles, 'follow'>
 }): ClientSecret {
   let current = options.secret
   const followed = options.files.follow({
-    setting: `issuers[${options.index}].introspection.clientSecretFile`,
+    setting: options.setting,
     file: options.file,
     apply(text) {
-      const secret = parseClientSecret(text, options)
+      const secret = options.parse(text)
       if (secret === current) return undefined
       current = secret
       return {}

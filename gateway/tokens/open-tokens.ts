@@ -6,6 +6,7 @@ import type { SharedRedis } from '../../platform/redis/shared-redis.ts'
 import type { Tracing } from '../../platform/tracing/tracing.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
+import { parseClientSecret } from '../config/read-secrets.ts'
 import type { Metrics } from '../observability/metrics.ts'
 import { TokenCache } from './cache/token-cache.ts'
 import { createTokenValidator, type TokenValidator } from './cache/token-validator.ts'
@@ -27,7 +28,8 @@ export type Tokens = {
   readonly checks: () => readonly ReadinessCheck[]
 }
 
-const CLOCK: Clock = {
+/** The clocks and timers of this process. The timers do not keep the process alive. */
+export const SYSTEM_CLOCK: Clock = {
   tickMs: () => performance.now(),
   nowMs: Date.now,
   after(delayMs, call) {
@@ -77,7 +79,7 @@ export async function openTokens(
       cache,
       nowMs: Date.now,
       tickMs,
-      after: CLOCK.after,
+      after: SYSTEM_CLOCK.after,
       observe: metrics.tokens,
     }),
     checks: () => [...issuerChecks(issuers), ...revocationChecks(channels)],
@@ -107,7 +109,9 @@ function followClientSecrets(
     issuers.flatMap(({ issuer, introspection }, index) => {
       if (introspection?.clientSecretFile === undefined) return []
       const { clientSecretFile: file, clientSecret: secret } = introspection
-      return [[issuer, followClientSecret({ file, index, secret, files })] as const]
+      const setting = `issuers[${index}].introspection.clientSecretFile`
+      const parse = (text: string): string => parseClientSecret(text, { file, index })
+      return [[issuer, followClientSecret({ file, setting, secret, parse, files })] as const]
     }),
   )
 }
@@ -131,7 +135,7 @@ function openIssuers(
         config,
         baseUrl,
         dataDir,
-        clock: CLOCK,
+        clock: SYSTEM_CLOCK,
         random: Math.random,
         ...parts,
         followedSecret: parts.followedSecrets.get(config.issuer),

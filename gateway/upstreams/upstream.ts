@@ -5,8 +5,7 @@ import type { UpstreamMeter } from '../observability/upstream-meter.ts'
 import type { CertificateFiles } from '../server/tls/certificate-source.ts'
 import { basePathOf } from './base-path-of.ts'
 import type { UpstreamCredential } from './credentials/credential.ts'
-import type { UpstreamAccess } from './credentials/open-access.ts'
-import type { SecretCredentialConfig } from './credentials/secret-credential.ts'
+import type { CredentialConfig, UpstreamAccess } from './credentials/open-access.ts'
 import { guardAddresses } from './guard-addresses.ts'
 import { Target } from './target.ts'
 
@@ -56,7 +55,7 @@ export type UpstreamSettings = {
   /** The client certificate of the gateway; `undefined`: no client certificate. */
   readonly certificate: CertificateFiles | undefined
   /** How the gateway authenticates at the upstream; `undefined`: not at all. */
-  readonly credentials: SecretCredentialConfig | undefined
+  readonly credentials: CredentialConfig | undefined
   /** The policy source that defines the upstream. undefined: the operator defines the upstream. */
   readonly policySource: string | undefined
 }
@@ -113,8 +112,7 @@ export function createUpstream(
       await Promise.all(targets.map((target) => target.retire()))
     },
     async close() {
-      access.close()
-      await Promise.all(targets.map((target) => target.close()))
+      await Promise.all([access.close(), ...targets.map((target) => target.close())])
     },
   }
 }

@@ -101,4 +101,6 @@ export type Rejection =
   | { readonly rejected: 'upstream_timed_out' }
   /** The upstream failed too often recently, so the gateway temporarily sends no requests to this upstream. */
   | { readonly rejected: 'upstream_ejected'; readonly retryAfterSeconds: number }
+  /** The gateway has no token for the upstream, because the token endpoint fails. */
+  | { readonly rejected: 'upstream_credentials_unavailable'; readonly retryAfterSeconds: number }
   | { readonly rejected: 'internal_error' }

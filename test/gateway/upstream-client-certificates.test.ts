@@ -131,7 +131,7 @@ t.test(
     t.same(mutual.seen, [])
     t.match(
       (await send(`${gateway.managementUrl}/metrics`)).text,
-      /scopegate_upstream_errors_total\{upstream="api",reason="tls"\}/,
+      /scopegate_upstream_errors_total\{upstream="api",reason="(?:tls|reset)"\} 1/,
     )
   },
 )

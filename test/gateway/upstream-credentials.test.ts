@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'undici'
-import type { SecretCredentialConfig } from '../../gateway/upstreams/credentials/secret-credential.ts'
+import type { CredentialConfig } from '../../gateway/upstreams/credentials/open-access.ts'
 import { type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { recordCredential } from '../fixtures/capture.ts'
 import { OK_REPLY } from '../fixtures/recording-upstream.ts'
@@ -47,7 +47,7 @@ async function start(
   t.teardown(() => rmSync(dirname(file), { recursive: true, force: true }))
   writeFileSync(file, `${secret}\n`)
   const setting = 'upstreams.api.credentials'
-  const credentials: SecretCredentialConfig = { ...kind, file, setting, secret }
+  const credentials: CredentialConfig = { ...kind, file, setting, secret }
   const under = await startGatewayUnderTest(t, {
     policy: POLICY,
     change: (config) => ({

@@ -43,7 +43,10 @@ export function forward(context: ShapedContext): Rejection | undefined {
     onUpgrade,
     eventStreams: services.eventStreams,
     response,
-    shape: (status, headers) => shapeResponse(context, status, headers),
+    shape: (status, headers) => {
+      if (status === 401) upstream.credential?.rejected()
+      return shapeResponse(context, status, headers)
+    },
     reject: (rejection) => responder.reject(context, rejection),
     endEarly: endBeforeBody,
     onBroken: (error) => responder.fail500(context, error),

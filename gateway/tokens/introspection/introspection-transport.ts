@@ -1,6 +1,6 @@
 import { errors, Pool } from 'undici'
 import { parseJsonObject } from '../../../oauth/jwt/parse-json-object.ts'
-import { readLimited } from '../../../platform/net/read-limited.ts'
+import { postForm } from '../../../platform/net/post-form.ts'
 import { type Tracing, traceHeaders } from '../../../platform/tracing/tracing.ts'
 import type { ClientSecret } from '../client-secret.ts'
 import { issuerTls } from '../issuer-tls.ts'
@@ -97,15 +97,13 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
   }
 
   async function sendBody(form: string, signal: AbortSignal, added: readonly string[]): Promise<string> {
-    const { statusCode, headers, body } = await pool.request({
-      method: 'POST',
-      path: endpoint.pathname + endpoint.search,
-      headers: ['content-type', 'application/x-www-form-urlencoded', 'accept', accept, ...added],
-      body: form,
+    const { status, mediaType, text } = await postForm(pool, endpoint, {
+      form,
+      headers: ['accept', accept, ...added],
+      limitBytes: RESPONSE_LIMIT_BYTES,
       signal,
     })
-    const text = await readLimited(body, RESPONSE_LIMIT_BYTES)
-    if (statusCode !== 200) throw statusError(statusCode, text)
+    if (status !== 200) throw statusError(status, text)
     if (text === undefined)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_RESPONSE',
@@ -113,7 +111,7 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
       )
     // Rejects a response of another media type, for example a web page. If a signature is required, rejects an unsigned
     // response.
-    if (mediaType(headers['content-type']) !== accept)
+    if (mediaType !== accept)
       throw new IntrospectionError(
         'ERR_INTROSPECTION_RESPONSE',
         `The content-type of the issuer's response must be ${accept}.`,
@@ -181,8 +179,4 @@ function explain(error: unknown, signal: AbortSignal): unknown {
   return new IntrospectionError('ERR_INTROSPECTION_CONNECTION', 'The connection to the issuer failed.', {
     cause: error,
   })
-}
-
-function mediaType(contentType: string | string[] | undefined): string | undefined {
-  return typeof contentType === 'string' ? contentType.split(';', 1)[0]?.trim().toLowerCase() : undefined
 }

@@ -4,10 +4,16 @@ import { foldHeaderName } from '../../../policy-engine/match/header-kind.ts'
 export type UpstreamCredential = {
   /** Name of the header in lower case, with the separators that `foldHeaderName` returns. */
   readonly foldedName: string
-  /** Name and value. */
-  readonly header: readonly [name: string, value: string]
+  /** Name and value. Undefined: no credential is available now. */
+  readonly header: readonly [name: string, value: string] | undefined
+  /** Resolves at the end of the fetch in progress, also after a failure. Undefined: no fetch is in progress. */
+  readonly pending: Promise<void> | undefined
+  /** Time until the next fetch. Seconds, at least 1. */
+  readonly retryAfterSeconds: number
   /** Returns whether a text contains the secret. */
   reveals(text: string): boolean
+  /** Call this after the upstream has responded with 401. */
+  rejected(): void
 }
 
 /** Returns the headers without the header of the credential, in any spelling. @param headers name, value, name, value. */

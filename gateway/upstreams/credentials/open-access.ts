@@ -1,14 +1,25 @@
 import type { SecretFiles } from '../../../platform/config/secret-files.ts'
+import type { FailureLog } from '../../../platform/logging/failure-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
 import { optionalCheck, type ReadinessCheck } from '../../../platform/ops/ops-server.ts'
 import type { ClientCertificateMeter } from '../../observability/tls-metrics.ts'
+import type { UpstreamTokenMeter } from '../../observability/upstream-token-metrics.ts'
 import {
   type CertificateFiles,
   type CertificateSource,
   openCertificateSource,
 } from '../../server/tls/certificate-source.ts'
+import { followClientSecret } from '../../tokens/client-secret.ts'
+import type { Clock } from '../../tokens/jwt/issuer-keys.ts'
 import type { UpstreamCredential } from './credential.ts'
-import { openSecretCredential, type SecretCredentialConfig } from './secret-credential.ts'
+import {
+  openSecretCredential,
+  parseUpstreamSecret,
+  type SecretCredentialConfig,
+  type SecretFile,
+} from './secret-credential.ts'
+import { createTokenClient, type TokenRequest } from './token-client.ts'
+import { openTokenCredential, type TokenCredential } from './token-credential.ts'
 
 /** The means by which the gateway authenticates at an upstream. Their files are followed until `close()`. */
 export type UpstreamAccess = {
@@ -16,14 +27,28 @@ export type UpstreamAccess = {
   readonly certificate: CertificateSource | undefined
   /** Returns degraded readiness checks. Empty while nothing is wrong. */
   checks(): readonly ReadinessCheck[]
-  close(): void
+  close(): Promise<void>
 }
+
+/** The configuration of a credential. `secret` is the content of its file when the process started. */
+export type CredentialConfig =
+  | SecretCredentialConfig
+  | (SecretFile & TokenRequest & { readonly kind: 'client_credentials'; readonly secret: string })
 
 type AccessSettings = {
   /** Name of the upstream. */
   readonly name: string
   readonly certificate: CertificateFiles | undefined
-  readonly credentials: SecretCredentialConfig | undefined
+  readonly credentials: CredentialConfig | undefined
+}
+
+type AccessParts = {
+  readonly secretFiles: Pick<SecretFiles, 'follow'>
+  readonly certificateMeter: ClientCertificateMeter
+  readonly tokenMeter: (upstream: string) => UpstreamTokenMeter
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly failures: FailureLog
 }
 
 /**
@@ -32,44 +57,67 @@ type AccessSettings = {
  */
 export function openAccess(
   { name, certificate: files, credentials }: AccessSettings,
-  parts: {
-    readonly secretFiles: Pick<SecretFiles, 'follow'>
-    readonly certificates: () => ClientCertificateMeter
-    readonly nowMs: () => number
-    readonly logger: Logger
-  },
+  parts: AccessParts,
 ): UpstreamAccess {
   const certificate = files && openCertificate(name, files, parts)
+  const token = credentials?.kind === 'client_credentials' ? openToken(name, credentials, parts) : undefined
+  const credential =
+    credentials === undefined || credentials.kind === 'client_credentials'
+      ? token
+      : openSecretCredential(credentials, parts.secretFiles)
+  const problems = (): readonly (readonly [name: string, problem: string | undefined])[] => [
+    ['client certificate', certificate?.problem && `${certificate.problem}: the earlier certificate stays`],
+    ['token', token?.problem],
+  ]
   return {
-    credential: credentials && openSecretCredential(credentials, parts.secretFiles),
+    credential,
     certificate,
     checks: () =>
-      certificate?.problem === undefined
-        ? []
-        : [
-            optionalCheck(
-              `client certificate for upstream ${name}`,
-              `${certificate.problem}: the earlier certificate stays`,
-            ),
-          ],
-    close: () => certificate?.close(),
+      problems().flatMap(([subject, problem]) =>
+        problem === undefined ? [] : [optionalCheck(`${subject} for upstream ${name}`, problem)],
+      ),
+    async close() {
+      certificate?.close()
+      await token?.close()
+    },
   }
+}
+
+function openToken(
+  upstream: string,
+  config: Extract<CredentialConfig, { readonly kind: 'client_credentials' }>,
+  { secretFiles, tokenMeter, clock, logger, failures }: AccessParts,
+): TokenCredential {
+  const secret = followClientSecret({
+    ...config,
+    parse: (text) => parseUpstreamSecret(text, config, 'secret'),
+    files: secretFiles,
+  })
+  return openTokenCredential({
+    upstream,
+    client: createTokenClient(config),
+    secret,
+    clock,
+    random: Math.random,
+    meter: tokenMeter(upstream),
+    logger,
+    failures,
+  })
 }
 
 function openCertificate(
   upstream: string,
   files: CertificateFiles,
-  { certificates, nowMs, logger }: Parameters<typeof openAccess>[1],
+  { certificateMeter, clock, logger }: AccessParts,
 ): CertificateSource {
-  const meter = certificates()
   const source = openCertificateSource({
     files,
     setting: `upstreams.${upstream}`,
     logged: { upstream },
-    nowMs,
+    nowMs: clock.nowMs,
     logger,
-    onReload: (result) => meter.reloaded(upstream, result),
+    onReload: (result) => certificateMeter.reloaded(upstream, result),
   })
-  meter.follow(upstream, () => source.current.expiresAtMs)
+  certificateMeter.follow(upstream, () => source.current.expiresAtMs)
   return source
 }

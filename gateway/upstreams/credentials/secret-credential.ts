@@ -28,7 +28,7 @@ const PASSWORD = /^[^\p{Cc}]+$/u
  * Reads a secret for an upstream.
  * @throws {ConfigError} C315 when the file cannot be read or its content is not usable.
  */
-export function readUpstreamSecret(from: SecretFile, kind: SecretCredentialConfig['kind']): string {
+export function readUpstreamSecret(from: SecretFile, kind: 'header' | 'secret'): string {
   const read = readTextFile(from.file, { shownAs: displayPath(from.file), letter: 'C' })
   if ('problem' in read) throw unusable(read.problem.message, from)
   return parseUpstreamSecret(read.text, from, kind)
@@ -39,11 +39,7 @@ export function readUpstreamSecret(from: SecretFile, kind: SecretCredentialConfi
  * @throws {ConfigError} C315 when the text is not a valid header value or password. The message contains no part of the
  *   text.
  */
-export function parseUpstreamSecret(
-  text: string,
-  from: SecretFile,
-  kind: SecretCredentialConfig['kind'],
-): string {
+export function parseUpstreamSecret(text: string, from: SecretFile, kind: 'header' | 'secret'): string {
   const secret = text.replace(/\r?\n$/, '')
   if (secret === '') throw unusable('the file is empty', from)
   if (/[\r\n]/.test(secret)) throw unusable('the file has more than one line', from)
@@ -53,7 +49,7 @@ export function parseUpstreamSecret(
       'the value has a character that is not printable ASCII, or begins or ends with white space',
       from,
     )
-  if (kind === 'basic' && !PASSWORD.test(secret)) throw unusable('the password has a control character', from)
+  if (kind === 'secret' && !PASSWORD.test(secret)) throw unusable('the secret has a control character', from)
   return secret
 }
 
@@ -78,7 +74,7 @@ export function openSecretCredential(
     setting,
     file,
     apply(text) {
-      const read = parseUpstreamSecret(text, config, kind)
+      const read = parseUpstreamSecret(text, config, kind === 'header' ? 'header' : 'secret')
       if (read === secret) return undefined
       secret = read
       header = toHeader(config, name, secret)
@@ -90,6 +86,9 @@ export function openSecretCredential(
     get header() {
       return header
     },
+    pending: undefined,
+    retryAfterSeconds: 1,
+    rejected: () => undefined,
     reveals: (text) =>
       secret.length >= SEARCHED_LENGTH && (text.includes(secret) || text.includes(header[1])),
   }

@@ -11,6 +11,7 @@ import type { PressureReading } from '../../../gateway/limits/overload/read-pres
 import { createMetrics } from '../../../gateway/observability/metrics.ts'
 import { createReloadMeter } from '../../../gateway/observability/reload-metrics.ts'
 import { createClientCertificateMeter, createTlsMetrics } from '../../../gateway/observability/tls-metrics.ts'
+import { createUpstreamTokenMeters } from '../../../gateway/observability/upstream-token-metrics.ts'
 import type { CircuitState } from '../../../platform/circuit-breaker.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { type MetricJson, type MetricsJson, metricsOf } from '../../../platform/ops/metrics-format.ts'
@@ -69,6 +70,7 @@ function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures):
   metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }], sources, upstreams: [] })
   createReloadMeter(metrics.registry).reloaded(isConnected ? 'success' : 'failure')
   createTlsMetrics(metrics.registry, () => ({ expiresAtMs: count * 1_000 }))
+  createUpstreamTokenMeters(metrics.registry)('api').expiresAt(1_000 * count)
   createClientCertificateMeter(metrics.registry).follow('api', () => 1_000 * count)
   return metrics.registry
 }
@@ -112,6 +114,7 @@ const EXPECTED: Readonly<Record<string, number>> = {
   scopegate_token_cache_entries: 8,
   scopegate_token_stale_active: 1,
   scopegate_upstream_certificate_expiry_seconds: 3,
+  scopegate_upstream_token_expiry_seconds: 3,
   scopegate_upstream_up: 0,
   scopegate_websocket_sessions: 8,
 }

@@ -282,6 +282,73 @@ t.test('readGatewayConfig() reads the credentials of an upstream and rejects unu
     t.throws(() => read(`{ header: { name: ${name}, valueFile: ./key } }`, 'key'), { message: /C313/ }, name)
 })
 
+t.test(
+  'readGatewayConfig() reads client credentials for an upstream and rejects unusable values',
+  async (t) => {
+    const read = (more = '', tokenEndpoint = 'https://login.test/token', content = 'the client secret\n') => {
+      const dir = aConfigDir(t, {
+        'upstreams.yaml': `learning-platform:
+  url: http://127.0.0.1:1
+  credentials:
+    clientCredentials: { tokenEndpoint: "${tokenEndpoint}", clientId: gateway, clientSecretFile: ./key${more} }
+authorization-server: { url: http://127.0.0.1:1 }
+`,
+        key: content,
+      })
+      return readGatewayConfig(withSecret(dir)).config.upstreams[0]?.credentials
+    }
+    t.match(read(), {
+      kind: 'client_credentials',
+      tokenEndpoint: 'https://login.test/token',
+      clientId: 'gateway',
+      authMethod: 'client_secret_basic',
+      scopes: [],
+      resource: undefined,
+      ca: undefined,
+      secret: 'the client secret',
+      setting: 'upstreams.learning-platform.credentials.clientCredentials.clientSecretFile',
+    })
+    t.match(read(', scopes: [a, b:c], resource: https://api.test/x, authMethod: client_secret_post'), {
+      scopes: ['a', 'b:c'],
+      resource: 'https://api.test/x',
+      authMethod: 'client_secret_post',
+    })
+    for (const endpoint of ['http://127.0.0.1:9/token', 'http://[::1]:9/token', 'http://localhost/token'])
+      t.match(read('', endpoint), { tokenEndpoint: endpoint })
+    for (const [more, endpoint, content, message] of [
+      ['', undefined, '', /C315.*the file is empty[\s\S]*clientCredentials\.clientSecretFile/],
+      ['', undefined, 'a\nb', /C315.*more than one line/],
+      [
+        '',
+        'http://login.test/token',
+        undefined,
+        /C316.*learning-platform\.credentials\.clientCredentials\.tokenEndpoint/,
+      ],
+      ['', 'http://127.0.0.1.login.test/token', undefined, /C316/],
+      ['', 'https://user:password@login.test/token', undefined, /C105.*URL/],
+      ['', 'https://login.test/token?tenant=a', undefined, /C105.*URL/],
+      [', caFile: ./key', 'http://127.0.0.1:9/token', undefined, /C323.*clientCredentials\.caFile/],
+      [
+        ', caFile: ./key',
+        undefined,
+        undefined,
+        /C322.*clientCredentials\.caFile|C322[\s\S]*clientCredentials\.caFile/,
+      ],
+      [', scopes: ["a b"]', undefined, undefined, /C105.*scope/],
+      [', scopes: []', undefined, undefined, /C106/],
+      [
+        ', authMethod: private_key_jwt',
+        undefined,
+        undefined,
+        /C102.*private_key_jwt|C102[\s\S]*client_secret_basic/,
+      ],
+      [', resource: api', undefined, undefined, /C105/],
+      [', audience: api', undefined, undefined, /C101.*audience/],
+    ] as const)
+      t.throws(() => read(more, endpoint, content), { message }, `${more} ${endpoint ?? ''}`)
+  },
+)
+
 t.test('readGatewayConfig() rejects an unusable client certificate of an upstream', async (t) => {
   const read = (entry: string, files: { readonly [file: string]: string } = {}) => {
     const dir = aConfigDir(t, {

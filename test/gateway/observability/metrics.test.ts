@@ -4,6 +4,7 @@ import { OverloadMonitor } from '../../../gateway/limits/overload/overload-monit
 import { createMetrics } from '../../../gateway/observability/metrics.ts'
 import { createReloadMeter } from '../../../gateway/observability/reload-metrics.ts'
 import { createClientCertificateMeter, createTlsMetrics } from '../../../gateway/observability/tls-metrics.ts'
+import { createUpstreamTokenMeters } from '../../../gateway/observability/upstream-token-metrics.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 
 const ISSUER = 'https://issuer.example'
@@ -82,6 +83,9 @@ function someMetrics() {
   const certificates = createClientCertificateMeter(metrics.registry)
   certificates.follow('api', () => 12_000)
   certificates.reloaded('api', 'success')
+  const tokens = createUpstreamTokenMeters(metrics.registry)('api')
+  tokens.requested('timeout')
+  tokens.expiresAt(13_000)
   tls.handshakeFailed('plain_http')
   tls.reloaded('success')
   return metrics
@@ -161,6 +165,12 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
     '_count{upstream="api",code_class="5xx"} 1',
   ],
   scopegate_upstream_retries_total: ['counter', '{upstream="api"} 1'],
+  scopegate_upstream_token_expiry_seconds: ['gauge', '{upstream="api"} 13'],
+  scopegate_upstream_token_requests_total: [
+    'counter',
+    '{upstream="api",result="ok"} 0',
+    '{upstream="api",result="timeout"} 1',
+  ],
   scopegate_upstream_up: ['gauge', '{upstream="api"} 1'],
   scopegate_websocket_sessions: ['gauge', ' 10'],
   scopegate_websocket_sessions_closed_total: ['counter', '{route="p/one",code="1000"} 1'],
@@ -259,6 +269,9 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_upstream_request_duration_seconds:
     'Time from forwarding a request to the first byte of the response.',
   scopegate_upstream_retries_total: 'Retries of requests to an upstream.',
+  scopegate_upstream_token_expiry_seconds:
+    'Expiry time of the token for an upstream in seconds since 1970; 0 without a token.',
+  scopegate_upstream_token_requests_total: 'Requests for a token for an upstream, by result.',
   scopegate_upstream_up:
     '1 while the gateway sends requests to the upstream, 0 while all of its targets are ejected.',
   scopegate_websocket_sessions: 'Open WebSocket sessions.',

@@ -204,6 +204,17 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
+    { rejected: 'upstream_credentials_unavailable', retryAfterSeconds: 5 },
+    503,
+    ['retry-after', '5'],
+    {
+      error: 'upstream_credentials_unavailable',
+      error_description: 'The gateway cannot authenticate at the upstream service. Try again in a moment.',
+      request_id: 'ID',
+      retry_after: 5,
+    },
+  ],
+  [
     { rejected: 'overloaded', retryAfterSeconds: 4 },
     503,
     ['retry-after', '4'],

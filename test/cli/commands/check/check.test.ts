@@ -173,3 +173,19 @@ t.test('check explains the error when an upstream is a URL instead of a map', as
     /error\[C104\]: orders must be a map of keys[\s\S]*\^ write \{ url: "http:\/\/orders\.test" \}\n/,
   )
 })
+
+t.test('check() notes credentials of upstreams that the decision endpoint cannot send', async (t) => {
+  const read = (name: string) => readFileSync(join(ROOT, 'config', name), 'utf8')
+  const credentials = '  credentials: { header: { name: X-Api-Key, valueFile: ./key } }'
+  const dir = aCopy(t, {
+    'config/gateway.yaml': read('gateway.yaml').replace(
+      'trustedProxies: []',
+      'trustedProxies: [127.0.0.1]\ndecisions: { listen: { host: 127.0.0.1, port: 4010 }, protocol: auth-request }',
+    ),
+    'config/upstreams.yaml': read('upstreams.yaml').replace('learning-platform:\n', `$&${credentials}\n`),
+  })
+  const note = /note\[N303\]: the decision endpoint does not apply (?:\S+, )*credentials of the upstream at /
+  t.match((await run(dir, { notes: true })).text, note)
+  writeFileSync(join(dir, 'config/upstreams.yaml'), read('upstreams.yaml'))
+  t.notMatch((await run(dir, { notes: true })).text, note)
+})

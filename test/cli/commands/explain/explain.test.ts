@@ -381,3 +381,32 @@ t.test(
     t.equal((await ask('/plain', 'proxied')).code, 2)
   },
 )
+
+t.test('explain names the header with which the gateway authenticates at the upstream', async (t) => {
+  const folder = aPolicyFolder(t, {
+    'a.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: a
+upstream: learning-platform
+routes:
+  - { name: a, match: { methods: [GET], path: /a }, anonymous: allow }
+`,
+  })
+  const file = join(folder, 'config', 'upstreams.yaml')
+  const addresses = readFileSync(file, 'utf8')
+  for (const [credentials, text] of [
+    [
+      '{ header: { name: X-Api-Key, valueFile: ./missing } }',
+      /^upstream +learning-platform {2}\/a {2}with X-Api-Key of the gateway$/m,
+    ],
+    ['{ basic: { username: a, passwordFile: ./missing } }', / {2}\/a {2}with Authorization of the gateway$/m],
+  ] as const) {
+    writeFileSync(
+      file,
+      addresses.replace('learning-platform:\n', `learning-platform:\n  credentials: ${credentials}\n`),
+    )
+    t.match(await explain(['GET', '/a'], { folder }), { code: 0, out: text })
+  }
+  writeFileSync(file, addresses)
+  t.match((await explain(['GET', '/a'], { folder })).out, /^upstream +learning-platform {2}\/a$/m)
+})
