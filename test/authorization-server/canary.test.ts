@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import t, { type Test } from 'tap'
 import type { AuthorizationServerConfig } from '../../authorization-server/config.ts'
 import { hashClientSecret } from '../../authorization-server/engine/client-secret.ts'
+import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { makePkce, registerClient } from '../fixtures/register-client.ts'
 import { scrape } from '../fixtures/scrape.ts'
@@ -77,6 +79,20 @@ t.test('the canary gets a short access token with its own grant, and nothing els
   t.match(
     text,
     'scopegate_oauth_requests_total{endpoint="token",grant_type="client_credentials",result="ok"} 1',
+  )
+})
+
+t.test('a grant of the canary has the lifetime of its token', async (t) => {
+  const { server, request } = await start(t)
+  t.equal((await request()).status, 200)
+  const database = new DatabaseSync(join(server.dataDir, SQLITE_FILE_NAME), { readOnly: true })
+  t.teardown(() => database.close())
+  const grants = database.prepare("select payload from artifacts where model = 'Grant'").all()
+  t.strictSame(
+    grants
+      .map(({ payload }) => JSON.parse(String(payload)))
+      .map(({ exp, iat, clientId }) => [clientId, exp - iat]),
+    [['canary', 120]],
   )
 })
 

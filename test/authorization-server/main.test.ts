@@ -108,6 +108,44 @@ t.test(
   },
 )
 
+/** A store that does not run, and a function that starts the store at the same address. */
+const LATE_STORES = {
+  redis: async (t: Test) => {
+    const { port, url, stop } = await startRedis({ folder: t.testdir() })
+    await stop()
+    const start = async () => {
+      const redis = await startRedis({ folder: t.testdir(), port })
+      t.teardown(() => redis.stop())
+    }
+    const env = { SCOPEGATE_STORE__TYPE: 'redis', REDIS_URL: url }
+    const message = `Redis at redis://127.0.0.1:${port} cannot be reached (ECONNREFUSED). Start Redis, or correct redis.url`
+    return { env, start, message }
+  },
+  postgres: async (t: Test) => {
+    const { port, url, stop, start, remove } = await startPostgres()
+    t.teardown(remove)
+    await stop()
+    const env = { SCOPEGATE_STORE__TYPE: 'postgres', SCOPEGATE_POSTGRES__URL: url }
+    const message = `PostgreSQL at postgres://127.0.0.1:${port}/scopegate cannot be reached (connect ECONNREFUSED 127.0.0.1:${port}). Start PostgreSQL, or correct postgres.url`
+    return { env, start, message }
+  },
+}
+
+for (const [type, prepare] of Object.entries(LATE_STORES))
+  t.test(`without the store ${type}, the server exits with 1, and its next start succeeds`, async (t) => {
+    const { env, start, message } = await prepare(t)
+    const early = run(t, env)
+    t.equal(await early.ended, 1, early.output())
+    t.match(early.output(), message)
+    t.notMatch(early.output(), /\n +at /)
+    await start()
+    const ran = run(t, env)
+    const { managementUrl } = await ran.ready
+    t.equal((await send(`${managementUrl}/readyz`)).status, 200)
+    ran.child.kill('SIGTERM')
+    t.equal(await ran.ended, 0, ran.output())
+  })
+
 t.test(
   'after SIGTERM, the server is not ready, accepts requests for drain.delay, and completes an open request',
   async (t) => {
