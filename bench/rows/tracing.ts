@@ -61,7 +61,11 @@ export const tracing: Row = {
         checkout,
         settings: sampleRatio === undefined ? {} : settings,
       })
-      return { load, subject: gatewaySubject(gateway, { name, cores, token }) }
+      const subject = gatewaySubject(gateway, { name, cores, token })
+      const { url, headers } = subject.target
+      // Without this request, the first request of each connection would miss the token cache.
+      await (await fetch(url, { headers })).arrayBuffer()
+      return { load, subject }
     }
     const previous = `revision ${revision}, without tracing`
     const variants: readonly Variant[] = [
