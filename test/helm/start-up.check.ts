@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts'
 import { aCertificate } from '../fixtures/a-certificate.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
-import { findMetricUses, metricOfSeries, readMetricLabels } from '../fixtures/metric-uses.ts'
+import { findMetricUses, metricOfSeries, readDocumentedMetrics } from '../fixtures/metric-uses.ts'
 import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-texts.ts'
 import { until as untilTrue } from '../fixtures/until.ts'
 import { readImage } from './image.ts'
@@ -56,6 +56,8 @@ const STARTED: readonly {
 
 /** Names of the metrics in all scrapes. */
 const scraped = new Set<string>()
+/** Names of the labels of each metric with a series in a scrape. The services can add different labels. */
+const labelsOf = new Map<string, Set<string>>()
 
 inNamespaces(import.meta.filename, checkInside)
 
@@ -282,13 +284,18 @@ function checkInside(): void {
       await stopBoth(t, Object.fromEntries(pods))
     })
 
-  t.test('the scrapes contain the metrics of the rules, dashboards, runbooks and documents', async (t) => {
+  t.test('the scrapes contain the metrics of the rules, dashboards and runbooks', async (t) => {
     const texts = FOLDERS.flatMap((folder) => listRepositoryFiles(folder)).map(readRepositoryFile)
     const isScraped = (name: string): boolean => scraped.has(name)
     const used = texts.flatMap(findMetricUses).map(({ name }) => metricOfSeries(name, isScraped))
     t.same([...new Set(used)].filter((name) => !isScraped(name)).toSorted(), [])
+  })
+
+  t.test('docs/metrics.md lists exactly the metrics and the labels of the scrapes', async (t) => {
+    const documented = readDocumentedMetrics()
     const ours = [...scraped].filter((name) => name.startsWith('scopegate_'))
-    t.same(ours.toSorted(), [...readMetricLabels().keys()].toSorted())
+    t.same(ours.toSorted(), [...documented.keys()].toSorted())
+    for (const [metric, labels] of labelsOf) t.same([...labels].toSorted(), documented.get(metric), metric)
   })
 }
 
@@ -391,6 +398,14 @@ async function checkMetrics(t: Test, pods: Readonly<Record<string, Pod>>): Promi
     const text = await scrape.text()
     t.match(text, /^scopegate_/m, `${name} has separate series`)
     for (const [, metric = ''] of text.matchAll(/^# TYPE (\w+)/gm)) scraped.add(metric)
+    for (const [, name = '', selector = ''] of text.matchAll(/^(scopegate_\w+)(?:\{(.*)\})? /gm)) {
+      const metric = metricOfSeries(name, (known) => scraped.has(known))
+      const labels = [...selector.matchAll(/(\w+)="/g)].map(([, label = '']) => label)
+      labelsOf.set(
+        metric,
+        new Set([...(labelsOf.get(metric) ?? []), ...labels.filter((one) => one !== 'le')]),
+      )
+    }
     const { status, stdout, stderr } = spawnSync(
       process.env['SCOPEGATE_PROMTOOL'] ?? 'promtool',
       ['check', 'metrics'],
