@@ -1,8 +1,10 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { HandshakeFailure } from '../server/tls/tls-server.ts'
+import type { HandshakeFailure, Http2Failure } from '../server/tls/tls-server.ts'
 
 export type TlsMeter = {
   readonly handshakeFailed: (failure: HandshakeFailure) => void
+  /** Called when the gateway closes an HTTP/2 connection because of its frames. */
+  readonly http2ConnectionFailed: (failure: Http2Failure) => void
   readonly reloaded: (result: 'success' | 'failure') => void
 }
 
@@ -32,7 +34,14 @@ export function createTlsMetrics(
     labelNames: ['reason'],
     registers,
   })
+  const http2Failures = new Counter({
+    name: 'scopegate_http2_connection_failures_total',
+    help: 'HTTP/2 connections that the gateway closed because of their frames, by reason.',
+    labelNames: ['reason'],
+    registers,
+  })
   return {
+    http2ConnectionFailed: (reason) => http2Failures.inc({ reason }),
     handshakeFailed: (reason) => failures.inc({ reason }),
     reloaded: (result) => reloads.inc({ result }),
   }

@@ -7,7 +7,7 @@ import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-
  * A metric name in its definition: the property `name`, or the first argument of a function. Names of cookies do not
  * match, because they are in other properties.
  */
-const DEFINED = /(?:name: |\(\s*)'(scopegate_[a-z_]+)'/g
+const DEFINED = /(?:name: |\(\s*)'(scopegate_[a-z0-9_]+)'/g
 
 t.test('docs/metrics.md lists exactly the series of both services and of the canary', async (t) => {
   const sources = listRepositoryFiles().filter((path) =>

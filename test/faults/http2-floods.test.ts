@@ -100,12 +100,19 @@ const FLOODS: readonly Flood[] = [
   },
   {
     name: 'SETTINGS frames',
+    start: (path) => [get(0, path)],
     frames: (at) => [settingsFrame([[INITIAL_WINDOW_SIZE, 1_000 + at]])],
     closes: true,
   },
-  { name: 'PING frames', frames: () => [frame(FRAME.PING, 0, 0, Buffer.alloc(8))], closes: true },
+  {
+    name: 'PING frames',
+    start: (path) => [get(0, path)],
+    frames: () => [frame(FRAME.PING, 0, 0, Buffer.alloc(8))],
+    closes: true,
+  },
   {
     name: 'PING frames of a client that does not read',
+    start: (path) => [get(0, path)],
     frames: () => [frame(FRAME.PING, 0, 0, Buffer.alloc(8))],
     closes: true,
     isDeaf: true,

@@ -22,7 +22,7 @@ export type Http2Listener = Http2Acceptor & {
 
 export type Http2ListenerOptions = Pick<
   ServerOptions,
-  'headersLimitBytes' | 'handle' | 'newRequestId' | 'connectionsLimit' | 'onUnparsed'
+  'headersLimitBytes' | 'handle' | 'newRequestId' | 'connectionsLimit' | 'onUnparsed' | 'tls'
 >
 
 type Exchange = {
@@ -115,9 +115,15 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     }
     connections.set(socket, connection)
     timer ??= setInterval(checkAll, CHECK_INTERVAL_MS).unref()
-    const spend = (): void => spendBudget(connection)
+    const spend = (): void => {
+      if (hasBudget(connection) || session.destroyed) return
+      options.tls?.onHttp2Failure('flood')
+      session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM)
+    }
     session.on('ping', spend).on('remoteSettings', spend)
-    session.on('error', () => undefined) // the client broke the connection or the protocol
+    session.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code?.startsWith('ERR_HTTP2') === true) options.tls?.onHttp2Failure('protocol')
+    })
     session.on('stream', (stream, headers, _flags, rawHeaders) => {
       stream.on('error', () => undefined)
       if (openStreams >= connectionsLimit) {
@@ -229,14 +235,13 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
   }
 }
 
-/** Closes a connection whose client sends more than `BUDGET_PER_SECOND` frames without use. */
-function spendBudget(connection: Connection): void {
-  const { session, budgetMs, budget } = connection
+/** Takes one frame from the budget of a connection. Returns whether the budget was sufficient. */
+function hasBudget(connection: Connection): boolean {
   const nowMs = performance.now()
-  const refilled = budget + ((nowMs - budgetMs) / 1_000) * BUDGET_PER_SECOND
+  const refilled = connection.budget + ((nowMs - connection.budgetMs) / 1_000) * BUDGET_PER_SECOND
   connection.budget = Math.min(BUDGET, refilled) - 1
   connection.budgetMs = nowMs
-  if (connection.budget < 0 && !session.destroyed) session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM)
+  return connection.budget >= 0
 }
 
 /** Asks the client to open further streams on another connection. Streams that are already on their way are accepted. */

@@ -29,6 +29,7 @@ export function openTls(options: {
     minVersion: config.minVersion,
     clientCertificates: config.clientCertificates,
     onHandshakeFailure: meter.handshakeFailed,
+    onHttp2Failure: meter.http2ConnectionFailed,
     close: certificate.close,
   }
 }

@@ -19,6 +19,7 @@ export type TlsOptions = {
    */
   readonly clientCertificates: { readonly ca: string | undefined } | undefined
   readonly onHandshakeFailure: (failure: HandshakeFailure) => void
+  readonly onHttp2Failure: (failure: Http2Failure) => void
 }
 
 /** Takes the connections whose clients choose HTTP/2. */
@@ -98,6 +99,9 @@ export function openTlsServer<S extends TlsServer>(
   })
   return server
 }
+
+/** Reason for closing an HTTP/2 connection: too many useless frames, or frames that break the protocol. */
+export type Http2Failure = 'flood' | 'protocol'
 
 /** Reason for a failed TLS handshake. The reason is a metric label, so the set of values is fixed. */
 export type HandshakeFailure =

@@ -87,6 +87,7 @@ function someMetrics() {
   tokens.requested('timeout')
   tokens.expiresAt(13_000)
   tls.handshakeFailed('plain_http')
+  tls.http2ConnectionFailed('flood')
   tls.reloaded('success')
   return metrics
 }
@@ -105,6 +106,7 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
   scopegate_dpop_replay_fallback_total: ['counter', ' 1'],
   scopegate_event_loop_delay_seconds: ['gauge', ' 3'],
   scopegate_heap_used_ratio: ['gauge', ' 0.25'],
+  scopegate_http2_connection_failures_total: ['counter', '{reason="flood"} 1'],
   scopegate_http_request_duration_seconds: [
     'histogram',
     '_sum{route="p/one",method="GET",code_class="2xx"} 0.01',
@@ -252,6 +254,8 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_revocations_received_total: 'Received revocations; a revocation on two channels counts twice.',
   scopegate_tls_certificate_expiry_seconds: 'Expiry time of the active certificate in seconds since 1970.',
   scopegate_tls_certificate_reloads_total: 'Certificate reloads, by result.',
+  scopegate_http2_connection_failures_total:
+    'HTTP/2 connections that the gateway closed because of their frames, by reason.',
   scopegate_tls_handshake_failures_total: 'Failed TLS handshakes, by reason.',
   scopegate_token_cache_entries: 'Entries of the token cache.',
   scopegate_token_cache_hits_total: 'Token cache hits.',

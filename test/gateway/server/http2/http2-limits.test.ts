@@ -12,6 +12,7 @@ import {
   frame,
   headerBlock,
   headersFrame,
+  numberFrame,
   openFrameClient,
   pseudoHeaders,
 } from '../../../fixtures/http2-frames.ts'
@@ -76,6 +77,37 @@ t.test('the gateway refuses streams above the limit of connections', async (t) =
   sockets[0]?.write(OK_REPLY)
   await new Promise((resolve) => streams[0]?.resume().once('close', resolve))
   await until('there is room again', async () => (await two.request('/pub/x')).status === 200)
+})
+
+t.test('a request that the client resets in the same packet never starts', async (t) => {
+  const under = await startTlsGateway(t, { http2: true })
+  const client = await openFrameClient(under)
+  client.write(headersFrame(1, pseudoHeaders('/pub/first')))
+  await client.receive(FRAME.HEADERS, 1)
+  const pairs = Array.from({ length: 20 }, (_, at) => [
+    headersFrame(2 * at + 3, pseudoHeaders('/pub/reset')),
+    numberFrame(FRAME.RST_STREAM, 2 * at + 3, constants.NGHTTP2_CANCEL),
+  ])
+  client.write(...pairs.flat(), headersFrame(99, pseudoHeaders('/pub/last')))
+  await client.receive(FRAME.HEADERS, 99)
+  const paths = (): unknown[] => under.log().flatMap((line) => line['url.path'] ?? [])
+  await until('the log has the last request', async () => paths().includes('/pub/last'))
+  t.same(paths(), ['/pub/first', '/pub/last'])
+})
+
+t.test('the gateway counts the connections that it closes because of their frames', async (t) => {
+  const under = await startTlsGateway(t, { http2: true })
+  const count = async (reason: string): Promise<boolean> =>
+    (await under.metrics()).includes(`scopegate_http2_connection_failures_total{reason="${reason}"} 1\n`)
+  const [invalid, flooding] = [await openFrameClient(under), await openFrameClient(under)]
+  invalid.write(frame(FRAME.DATA, 0, 1))
+  await until('the protocol error is counted', () => count('protocol'))
+  flooding.write(...Array.from({ length: 700 }, () => frame(FRAME.PING, 0, 0, Buffer.alloc(8))))
+  await until('the flood is counted', () => count('flood'))
+  t.ok(await count('protocol'))
+  const reset = await openHttp2Client(t, under)
+  reset.session.destroy()
+  t.equal(await under.get('/pub/x'), 200)
 })
 
 t.test('a connection has at most 100 concurrent streams', async (t) => {

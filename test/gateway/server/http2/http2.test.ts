@@ -4,7 +4,7 @@ import { constants } from 'node:http2'
 import type { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { POLICY } from '../../../fixtures/a-gateway.ts'
+import { BASE_URL, POLICY } from '../../../fixtures/a-gateway.ts'
 import { startTlsGateway } from '../../../fixtures/a-tls-gateway.ts'
 import { openHttp2Client } from '../../../fixtures/http2-client.ts'
 import {
@@ -288,12 +288,15 @@ t.test('a drain announces the end of each connection, and completes open request
   under.upstream.reply((socket) => reached.resolve(socket))
   const pending = busy.request('/pub/x')
   const socket = await reached.promise
+  // The gateway closes a connection in a handshake later than idle connections.
+  const unused = under.plain()
+  await once(unused, 'connect')
   const announced = Promise.all([once(busy.session, 'goaway'), once(idle.session, 'goaway')])
-  const idleClosed = once(idle.session, 'close')
+  const othersClosed = Promise.all([once(idle.session, 'close'), once(unused.resume(), 'close')])
   const closed = under.gateway.close()
   for (const [code, lastStream] of await announced)
     t.same([code, lastStream], [constants.NGHTTP2_NO_ERROR, 2 ** 31 - 1])
-  await idleClosed
+  await othersClosed
   socket.write(OK_REPLY)
   t.equal((await pending).status, 200)
   await closed
@@ -491,12 +494,16 @@ t.test('a WebSocket opens over HTTP/1.1 on the same port', async (t) => {
 t.test('a client that leaves during the validation of its token causes no upstream request', async (t) => {
   const under = await startTlsGateway(t, { http2: true })
   const client = await openHttp2Client(t, under)
+  const claims = {
+    ...{ active: true, iss: BASE_URL, aud: 'https://127.0.0.1', sub: 'user-1', client_id: 'client-1' },
+    ...{ token_type: 'Bearer', scope: 'courses:read' },
+  }
   const asked = Promise.withResolvers<() => void>()
   under.issuer.answerWith((response) =>
     asked.resolve(() =>
       response
         .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify({ active: true, scope: 'courses:read', aud: 'https://127.0.0.1' })),
+        .end(JSON.stringify({ ...claims, exp: Math.floor(Date.now() / 1_000) + 900 })),
     ),
   )
   const stream = client.open({ ':path': '/api/courses', authorization: 'Bearer held' })
@@ -505,9 +512,6 @@ t.test('a client that leaves during the validation of its token causes no upstre
   const logged = () => under.log().some((line) => line['url.path'] === '/api/courses')
   await until('the gateway logs the request', async () => logged())
   respond()
-  t.equal((await client.request('/pub/x')).status, 200)
-  t.same(
-    under.upstream.requests.map(({ target }) => target),
-    ['/pub/x'],
-  )
+  t.equal((await client.request('/api/courses', { token: 'held' })).status, 200)
+  t.equal(under.upstream.requests.length, 1)
 })
