@@ -1,12 +1,22 @@
-import { execFileSync } from 'node:child_process'
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
+import { findFreePort } from '../../platform/net/find-free-port.ts'
+import { recordCredential } from '../fixtures/capture.ts'
+import { send } from '../fixtures/send.ts'
 import { plainEnvironment, spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { PATIENT, quietPort } from '../fixtures/start-scopegate.ts'
+import { until } from '../fixtures/until.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
+const PLUGIN_PAGE = readFileSync(join(ROOT, 'docs/fastify-plugin.md'), 'utf8')
+/** The commands of the page, without their indentation. */
+const PLUGIN_COMMANDS = [...PLUGIN_PAGE.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, block = '']) =>
+  block.replaceAll(/^ +/gm, ''),
+)
 const SERVICE = `import Fastify from 'fastify'
 import scopegate from 'scopegate/fastify'
 
@@ -21,7 +31,7 @@ process.stdout.write(\`\${allowed.statusCode} \${allowed.body}\\n\${denied.statu
 `
 
 t.test('the npm package installs a working scopegate command in an empty folder', async (t) => {
-  const folder = t.testdir({ packed: {}, empty: { 'package.json': '{}' } })
+  const folder = t.testdir({ packed: {}, empty: { 'package.json': '{}' }, followed: {} })
   const empty = join(folder, 'empty')
   const env = plainEnvironment()
   execFileSync('npm', ['pack', '--silent', '--pack-destination', join(folder, 'packed')], {
@@ -83,6 +93,59 @@ t.test('the npm package installs a working scopegate command in an empty folder'
     t.match(run('service.ts'), /^200 api\/status\n401 Bearer /)
   })
 
+  await t.test('the commands of fastify-plugin.md work, with the responses of the page', async (t) => {
+    const [install = '', start = '', requests = '', ...others] = PLUGIN_COMMANDS
+    t.same(others, [])
+    const cwd = join(folder, 'followed')
+    copyFileSync(join(folder, 'packed', tarball), join(cwd, tarball))
+    // The commands must use the Node.js version of the tests.
+    const own = { ...env, PATH: `${dirname(process.execPath)}:${env['PATH']}` }
+    const quick = {
+      npm_config_prefer_offline: 'true',
+      npm_config_audit: 'false',
+      npm_config_fund: 'false',
+    }
+    execFileSync('bash', ['-euc', install], { cwd, env: { ...own, ...quick }, stdio: 'pipe' })
+    const copies = readdirSync(cwd, { recursive: true })
+      .map(String)
+      .filter((file) => file.endsWith('node_modules/fastify/package.json'))
+    t.same(copies, ['node_modules/fastify/package.json'], 'the service and the package share Fastify')
+
+    // The test changes only the ports, because other processes can use the ports of the page.
+    const ports = new Map<string, string>()
+    for (const port of ['8080', '5000']) ports.set(port, String(await findFreePort('127.0.0.1')))
+    const withPorts = (text: string): string =>
+      text.replaceAll(/\b(?:8080|5000)\b/g, (port) => ports.get(port) ?? port)
+    for (const file of ['server.js', 'upstream.js', 'create-token.js', 'config/gateway.yaml'])
+      writeFileSync(join(cwd, file), withPorts(readFileSync(join(cwd, file), 'utf8')))
+
+    // The shell keeps the variable TOKEN, and runs the requests when the test has found that both servers listen.
+    const shell = spawn('bash', ['-eu'], {
+      cwd,
+      env: own,
+      stdio: ['pipe', 'pipe', 'inherit'],
+      detached: true,
+    })
+    t.teardown(() => endGroup(shell))
+    let output = ''
+    shell.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+    shell.stdin.write(`${start}\necho "TOKEN=$TOKEN"\n`)
+    const status = `http://127.0.0.1:${ports.get('8080')}/status`
+    await until('both servers listen', async () => {
+      if (shell.exitCode !== null) throw new Error(`the shell ended: ${output}`)
+      return (await send(status).catch(() => undefined))?.status === 200
+    })
+    recordCredential(/^TOKEN=(\S+)$/m.exec(output)?.[1] ?? '')
+    // A response can end without a line break.
+    shell.stdin.write(`${withPorts(requests)}\necho\necho END\n`)
+    await until('the requests have responses', async () => /^END$/m.test(output))
+    const statuses = [...output.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code)
+    const [stated = ''] = /The status codes are .*?\./.exec(PLUGIN_PAGE.replaceAll(/\s+/g, ' ')) ?? []
+    t.same(statuses, stated.match(/\d+/g))
+    t.match(output, /^www-authenticate: Bearer .*scope="courses:read"/im)
+    t.match(output, /"path":"\/courses","subject":"user-1","scope":"courses:read"/)
+  })
+
   await t.test('npx scopegate --help lists its commands', async (t) => {
     t.match(
       execFileSync('npx', ['--no-install', 'scopegate', '--help'], {
@@ -120,3 +183,10 @@ t.test('the npm package installs a working scopegate command in an empty folder'
     },
   )
 })
+
+/** Ends the shell and the servers that the shell has started. */
+async function endGroup(shell: ChildProcess): Promise<void> {
+  if (shell.pid === undefined || shell.exitCode !== null) return
+  process.kill(-shell.pid)
+  await once(shell, 'exit')
+}
