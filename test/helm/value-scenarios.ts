@@ -307,6 +307,7 @@ export const SCENARIOS: readonly Scenario[] = [
         tls: { existingSecret: 'api-tls', minVersion: 'TLSv1.3', http2: true },
         assertion: { existingSecret: 'assertion-keys', existingSecretKey: 'keys.pem' },
         authorities: { existingConfigMap: 'authorities' },
+        upstreamCredentials: { existingSecret: 'upstream-keys' },
         extraEnv: [{ name: 'GATEWAY_VARIABLE', value: 'one' }],
         config: {
           resources: [
@@ -569,6 +570,16 @@ export const SCENARIOS: readonly Scenario[] = [
         'gateway.authorities.existingConfigMap',
         (c) => c.mount('gateway', 'authorities'),
         ['/etc/scopegate/authorities', true],
+      ],
+      [
+        'gateway.upstreamCredentials.existingSecret',
+        (c) => c.volume('gateway', 'upstream-credentials'),
+        { secret: { secretName: 'upstream-keys', defaultMode: 0o440 } },
+      ],
+      [
+        'gateway.upstreamCredentials.existingSecret',
+        (c) => c.mount('gateway', 'upstream-credentials'),
+        ['/etc/scopegate/upstreams', true],
       ],
       [
         'gateway.extraEnv, authorizationServer.extraEnv',
