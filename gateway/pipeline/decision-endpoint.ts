@@ -3,7 +3,7 @@ import { normalizeIp } from '../../platform/net/normalize-ip.ts'
 import { needsProxy } from '../../policy-engine/decide/mode.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
-import { headerKind } from '../../policy-engine/match/header-kind.ts'
+import { foldHeaderName, headerKind } from '../../policy-engine/match/header-kind.ts'
 import { HEADER_FAMILIES, type HeaderFamily } from '../config/decision-headers.ts'
 import type { DecisionHeaders, DecisionProtocol } from '../config/gateway-config.ts'
 import type { ApiRoute } from '../snapshot/route.ts'
@@ -23,8 +23,15 @@ const NOT_PRINTABLE = /[^\x20-\x7e]/g
  * Source: envoy/service/auth/v3/external_auth.proto, `headers_to_remove`.
  */
 export const HEADERS_TO_REMOVE = 'x-envoy-auth-headers-to-remove'
-/** Managed headers that Envoy sets or needs itself. Envoy sanitizes them. */
-const SET_BY_ENVOY = /^(?:x-forwarded-(?:for|proto|client-cert)|x-request-id|via|x-envoy-.*)$/
+/** The same list for an ingress with `forward-auth`. */
+const FORWARD_AUTH_REMOVES = 'x-scopegate-remove'
+/** Headers that Envoy sets or needs itself. Envoy sanitizes them. */
+const SET_BY_ENVOY =
+  /^(?:x-forwarded-(?:for|proto|client-cert)|x-request-id|via|x-envoy-.*|te|trailer|expect)$/
+const AMBIGUOUS_NAME = malformed(
+  'The name of a header is another spelling of a header that only the gateway may set. Send letters, digits and hyphens.',
+)
+const NO_UPGRADES = malformed('This route does not accept upgrades to another protocol.')
 /** Only trusted proxies can ask for a decision. Otherwise a client could describe any request. */
 export const UNTRUSTED_PEER: Rejection = malformed(
   'Only the addresses in trustedProxies can ask for a decision.',
@@ -52,6 +59,8 @@ function readOriginalRequest(
   const { method, target } = original
   if (!KNOWN_METHODS.has(method)) return malformed('The original method is unknown.')
   if (!target.startsWith('/')) return malformed('The original target must be a path.')
+  // Only the proxy accepts upgrades. An ingress would open a tunnel to the upstream after one decision.
+  if (headersDistinct['upgrade'] !== undefined) return NO_UPGRADES
   // The headers of a gRPC message describe the body of the original request.
   if (protocol === 'ext-authz-grpc') return original
   if (headersDistinct['transfer-encoding'] !== undefined || !isEmptyBody(headersDistinct['content-length']))
@@ -78,6 +87,19 @@ function readHeaderFamily(
   return isContradiction
     ? malformed('The headers with the original method and target contradict each other.')
     : { method, target }
+}
+
+/**
+ * Returns whether a header has another spelling of a name that only the gateway may set, such as `x_auth_subject`. Few
+ * ingresses can remove every spelling, so the request gets no decision. Envoy removes the headers that
+ * `pushHeadersToRemove()` lists.
+ */
+function hasAmbiguousName(rawHeaders: readonly string[]): boolean {
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = String(rawHeaders[at]).toLowerCase()
+    if (foldHeaderName(name) !== name && headerKind(name) === 'managed') return true
+  }
+  return false
 }
 
 /**
@@ -125,6 +147,7 @@ export function createCanonicalizeOriginal(protocol: DecisionProtocol, headers: 
     if ('rejected' in original) return original
     context.method = original.method
     const { rawHeaders, httpVersion } = request
+    if (family !== undefined && context.isDecision && hasAmbiguousName(rawHeaders)) return AMBIGUOUS_NAME
     const { method, target } = original
     const canonical = canonicalRequest({ method, url: target, rawHeaders, httpVersion }, services.targetRules)
     if ('rejected' in canonical) return canonical
@@ -172,7 +195,7 @@ export function replyAllowed(context: MatchedContext): LocalReply | Rejection {
     if (route.claimHeaders !== undefined) headers.push(...route.claimHeaders(caller))
     if (route.assert !== undefined) headers.push('x-auth-assertion', route.assert(caller, services.nowMs()))
   }
-  if (asksLikeEnvoy(context)) pushHeadersToRemove(headers, context, route)
+  pushHeadersToRemove(headers, context, route)
   headers.push(...corsOf(context), ...context.policyHeaders, ...context.rateHeaders, ...context.nonceHeaders)
   return { status: 200, headers, body: undefined }
 }
@@ -182,10 +205,17 @@ function asksLikeEnvoy({ services }: RequestContext): boolean {
 }
 
 /**
- * Appends the names of the headers that the proxy would not forward, so that Envoy does not forward them either. Envoy
- * removes headers after it has set headers, so the list must not contain a name of `headers`.
+ * Appends the names of the headers that the proxy would not forward, so that the ingress does not forward them either.
+ * Envoy removes headers after it has set headers, so the list must not contain a name of `headers`. nginx has no
+ * directive for such a list.
  */
-function pushHeadersToRemove(headers: string[], { request }: MatchedContext, route: ApiRoute): void {
+function pushHeadersToRemove(
+  headers: string[],
+  { request, services: { decisionProtocol } }: MatchedContext,
+  route: ApiRoute,
+): void {
+  if (decisionProtocol === 'auth-request') return
+  const isEnvoy = decisionProtocol !== 'forward-auth'
   const set = new Set(headers.filter((_, at) => at % 2 === 0))
   const removed = new Set<string>()
   for (let at = 0; at < request.rawHeaders.length; at += 2) {
@@ -193,11 +223,12 @@ function pushHeadersToRemove(headers: string[], { request }: MatchedContext, rou
     const kind = headerKind(name)
     const isRemoved =
       kind === 'dpop' ||
-      (kind === 'managed' && !SET_BY_ENVOY.test(name)) ||
+      ((kind === 'managed' || kind === 'hop') && !(isEnvoy && SET_BY_ENVOY.test(name))) ||
       ((kind === 'authorization' || kind === 'cookie') && !route.forwardsCredentials)
     if (isRemoved && !set.has(name)) removed.add(name)
   }
-  if (removed.size > 0) headers.push(HEADERS_TO_REMOVE, [...removed].join(','))
+  if (removed.size > 0)
+    headers.push(isEnvoy ? HEADERS_TO_REMOVE : FORWARD_AUTH_REMOVES, [...removed].join(','))
 }
 
 /**

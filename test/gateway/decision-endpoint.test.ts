@@ -106,6 +106,79 @@ t.test('missing, repeated and contradictory data of the original request opens n
   }
 })
 
+t.test('a header name that some servers read as a header of the gateway gets no decision', async (t) => {
+  for (const protocol of ['auth-request', 'forward-auth'] as const) {
+    const { ask } = await start(t, protocol)
+    for (const name of [
+      'X-Auth_Subject',
+      'x!auth!scope',
+      'Remote_User',
+      'X_HTTP_Method_Override',
+      'Content_Length',
+    ]) {
+      const denied = await ask('GET', '/pub/x', { token: 'good', headers: { [name]: '0' } })
+      const status =
+        protocol === 'forward-auth' ? denied.status : Number(denied.headers.get('x-scopegate-status'))
+      t.equal(status, 400, `${protocol} ${name}`)
+      t.match(denied.json['error_description'], /another spelling/, `${protocol} ${name}`)
+      t.equal(denied.headers.get('x-auth-subject'), null)
+    }
+    t.equal(
+      (await ask('GET', '/pub/x', { headers: { school_id: '7' } })).status,
+      200,
+      'names of other headers',
+    )
+  }
+})
+
+t.test('an offer to upgrade the connection gets no decision', async (t) => {
+  for (const protocol of ['auth-request', 'forward-auth', 'ext-authz-http'] as const) {
+    const { url } = await start(t, protocol)
+    const ask = async (lines: string) =>
+      (
+        await sendBytes(
+          url,
+          `GET /pub/x HTTP/1.1\r\nhost: api.test\r\nx-original-method: GET\r\nx-original-uri: /pub/x\r\nx-forwarded-method: GET\r\nx-forwarded-uri: /pub/x\r\n${lines}\r\n`,
+        )
+      ).statuses
+    t.same(await ask('connection: close\r\n'), [200], protocol)
+    const status = protocol === 'auth-request' ? 403 : 400
+    t.same(await ask('connection: upgrade, close\r\nupgrade: websocket\r\n'), [status], protocol)
+    t.same(await ask('connection: close\r\nupgrade: h2c\r\n'), [status], `${protocol} without Connection`)
+  }
+})
+
+t.test('an allowed request lists the headers that the ingress must remove', async (t) => {
+  const headers = {
+    ...{ cookie: 'session=root', dpop: 'x', forwarded: 'for=6.6.6.6', 'remote-user': 'root', accept: '*/*' },
+    ...{ 'proxy-authorization': 'Basic root', te: 'trailers', 'x-forwarded-for': '6.6.6.6' },
+  }
+  const removed = async (protocol: DecisionProtocol, path: string) => {
+    const { url, ask } = await start(t, protocol)
+    const allowed =
+      protocol === 'ext-authz-http'
+        ? await send(`${url}${path}`, { token: 'good', headers })
+        : await ask('GET', path, { token: 'good', headers })
+    t.equal(allowed.status, 200)
+    const name = protocol === 'ext-authz-http' ? 'x-envoy-auth-headers-to-remove' : 'x-scopegate-remove'
+    return allowed.headers.get(name)?.split(',').toSorted()
+  }
+  t.same(await removed('forward-auth', '/api/courses'), [
+    ...['authorization', 'cookie', 'dpop', 'forwarded', 'proxy-authorization', 'remote-user', 'te'],
+    ...['x-forwarded-for', 'x-forwarded-method', 'x-forwarded-uri'],
+  ])
+  t.same(await removed('forward-auth', '/api/trusted'), [
+    ...['dpop', 'forwarded', 'proxy-authorization', 'remote-user', 'te'],
+    ...['x-forwarded-for', 'x-forwarded-method', 'x-forwarded-uri'],
+  ])
+  t.same(
+    await removed('ext-authz-http', '/api/courses'),
+    ['authorization', 'cookie', 'dpop', 'forwarded', 'proxy-authorization', 'remote-user'],
+    'Envoy itself handles TE and X-Forwarded-For',
+  )
+  t.equal(await removed('auth-request', '/api/courses'), undefined)
+})
+
 t.test('ext-authz-http decides on the method and the target of the request itself', async (t) => {
   const { decisions, gateway, upstream } = await startDecisionEndpoint(t, 'ext-authz-http')
   const forged = {

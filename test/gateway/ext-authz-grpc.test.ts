@@ -40,6 +40,13 @@ t.test('an allowed call sets the identity headers, and nothing is forwarded', as
   )
 })
 
+t.test('an offer to upgrade the connection is denied', async (t) => {
+  const { ask } = await start(t)
+  const denied = await ask('GET', '/pub/x', { headers: { connection: 'upgrade', upgrade: 'websocket' } })
+  t.equal(denied.status, 400)
+  t.match(denied.body, /upgrades to another protocol/)
+})
+
 t.test('a denied call has the response of the proxy', async (t) => {
   const { ask, gateway } = await start(t)
   for (const [method, path, token] of [
