@@ -6,6 +6,7 @@ import { findPackageRoot } from '../platform/process/package-root.ts'
 import { chartReference } from './chart-reference.ts'
 import { chartSchema } from './chart-schema.ts'
 import { configurationReference } from './configuration-reference.ts'
+import { caddyHeaders, nginxHeaders } from './ingress-headers.ts'
 import { policyReference } from './policy-reference.ts'
 import { stableNamesReference } from './stable-names.ts'
 
@@ -25,6 +26,8 @@ export function generatedPages(): readonly GeneratedPage[] {
     { file: 'docs/command-line.md', parts: { commands: formatReference(COMMANDS) } },
     { file: 'helm/README.md', parts: { values: chartReference() } },
     { file: 'helm/values.schema.json', content: chartSchema() },
+    { file: 'examples/decision-mode/nginx/remove-headers.conf', content: nginxHeaders() },
+    { file: 'examples/decision-mode/caddy/remove-headers.caddy', content: caddyHeaders() },
     { file: 'docs/stable-names.md', parts: { lists: stableNamesReference() } },
   ]
 }

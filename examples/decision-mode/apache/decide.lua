@@ -9,22 +9,24 @@ http.TIMEOUT = 5
 local OMITTED = {
   ['connection'] = true, ['content-length'] = true, ['expect'] = true, ['host'] = true, ['keep-alive'] = true,
   ['te'] = true, ['trailer'] = true, ['transfer-encoding'] = true, ['upgrade'] = true,
-  ['x-original-method'] = true, ['x-original-uri'] = true,
 }
 
--- A client cannot set these headers. Some upstreams read an underscore or a dot as a hyphen.
-local function is_reserved(name)
-  return name:find('^x[-_.]auth[-_.]') or name:find('^x[-_.]original[-_.]') or name:find('^x[-_.]rewrite[-_.]')
-    or name == 'x-http-method' or name == 'x-http-method-override' or name == 'x-method-override'
-    or name == 'x-forwarded-for' or name == 'authorization' or name == 'dpop'
+-- Removes the headers that Connection names. RFC 9110 section 7.6.1. mod_proxy would remove them after the decision.
+local function remove_connection(r)
+  local named = {}
+  for name in (r.headers_in['Connection'] or ''):lower():gmatch('[^%s,]+') do
+    named[name] = true
+    if not OMITTED[name] then r.headers_in[name] = nil end
+  end
+  r.headers_in['Connection'] = named['close'] and 'close' or nil
 end
 
 function decide(r)
+  remove_connection(r)
+  for _, name in ipairs({ 'X-Original-Method', 'X-Original-Uri', 'X-Request-Id' }) do r.headers_in[name] = nil end
   local headers = {}
   for name, value in pairs(r:headers_in_table()) do
-    local lower = name:lower()
-    if not OMITTED[lower] then headers[lower] = value end
-    if is_reserved(lower) then r.headers_in[name] = nil end
+    if not OMITTED[name:lower()] then headers[name:lower()] = value end
   end
   headers['x-forwarded-method'] = r.method
   headers['x-forwarded-uri'] = r.unparsed_uri
@@ -39,8 +41,10 @@ function decide(r)
     return 503
   end
   if status == 200 then
+    -- Scopegate lists the headers that its own proxy would not forward.
+    for name in (decision['x-scopegate-remove'] or ''):gmatch('[^,]+') do r.headers_in[name] = nil end
     for name, value in pairs(decision) do
-      if name:find('^x%-auth%-') then r.headers_in[name] = value end
+      if name:find('^x%-auth%-') or name == 'x-request-id' then r.headers_in[name] = value end
     end
     return apache2.OK
   end

@@ -16,7 +16,19 @@ local function each_header(headers, use)
   end
 end
 
+-- Removes the header Connection, and the headers that it names. RFC 9110 section 7.6.1.
+local function remove_connection(http)
+  local values = http:req_get_headers()['connection'] or {}
+  for at = 0, #values do
+    for name in (values[at] or ''):lower():gmatch('[^%s,]+') do
+      if not OMITTED[name] then http:req_del_header(name) end
+    end
+  end
+  http:req_del_header('connection')
+end
+
 core.register_action('decide', { 'http-req' }, function(txn)
+  remove_connection(txn.http)
   local headers = {}
   each_header(txn.http:req_get_headers(), function(name, value)
     headers[name] = headers[name] or {}
@@ -28,9 +40,13 @@ core.register_action('decide', { 'http-req' }, function(txn)
   local decision = core.httpclient():get({ url = DECISIONS, headers = headers, timeout = 5000 })
 
   if decision.status == 200 then
+    -- Scopegate lists the headers that its own proxy would not forward.
+    local removed = decision.headers['x-scopegate-remove'] or {}
+    for name in (removed[0] or ''):gmatch('[^,]+') do txn.http:req_del_header(name) end
     each_header(decision.headers, function(name, value)
       if name:sub(1, 7) == 'x-auth-' then txn.http:req_set_header(name, value) end
     end)
+    txn.http:req_set_header('x-request-id', decision.headers['x-request-id'][0])
     txn:set_var('txn.scopegate_allows', true)
     return
   end

@@ -1,6 +1,6 @@
 import { testIngress } from './ingress.ts'
 
-const MODULES = ['mpm_event', 'authz_core', 'lua', 'proxy', 'proxy_http']
+const MODULES = ['mpm_event', 'authz_core', 'headers', 'lua', 'proxy', 'proxy_http']
 
 testIngress({
   name: 'Apache',

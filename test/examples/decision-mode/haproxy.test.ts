@@ -1,8 +1,31 @@
-import { testIngress } from './ingress.ts'
+import { join } from 'node:path'
+import t from 'tap'
+import { startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
+import { send } from '../../fixtures/send.ts'
+import { EXAMPLES, type Ingress, startExample, testIngress } from './ingress.ts'
 
-testIngress({
+const HAPROXY: Ingress = {
   name: 'HAProxy',
   protocol: 'forward-auth',
   hasHeaderPatterns: true,
   command: () => ['haproxy', '-f', 'haproxy.cfg'],
+}
+
+testIngress(HAPROXY)
+
+t.test('HAProxy denies each request if the Lua action fails', async (t) => {
+  const upstream = await startRecordingUpstream()
+  t.teardown(() => upstream.close())
+  const url = await startExample(
+    t,
+    {
+      ...HAPROXY,
+      folder: join(EXAMPLES, 'haproxy'),
+      adapt: (text) => text.replace('local headers = {}', "error('broken')"),
+      readyStatus: 503,
+    },
+    { upstream: upstream.url },
+  )
+  t.equal((await send(`${url}/pub/x`, { token: 'good' })).status, 503)
+  t.equal(upstream.requests.length, 0)
 })

@@ -29,17 +29,22 @@ export type Ingress = {
 }
 
 /** An example that runs in a process of its own. */
-export type Example = Pick<Ingress, 'name' | 'adapt' | 'command'> & { readonly folder: string }
+export type Example = Pick<Ingress, 'name' | 'adapt' | 'command'> & {
+  readonly folder: string
+  /** Status of the response to an allowed request. Default: 200. */
+  readonly readyStatus?: number
+}
 
 /** The addresses that replace the addresses of the example. */
 type Addresses = { readonly upstream: string; readonly decisions?: string; readonly gateway?: string }
 
-const EXAMPLES = resolve(import.meta.dirname, '../../../examples/decision-mode')
+export const EXAMPLES = resolve(import.meta.dirname, '../../../examples/decision-mode')
 /** Replaces an address that the test does not use. */
 const UNUSED = 'http://127.0.0.1:1'
 
 /** Starts the example of the product, and tests the flows and all spellings of the path tests through the product. */
 export function testIngress(ingress: Ingress): void {
+  const folder = join(EXAMPLES, ingress.name.toLowerCase().replace(/ .*/, ''))
   testEnforcement({
     ...ingress,
     async start(t, options) {
@@ -50,7 +55,6 @@ export function testIngress(ingress: Ingress): void {
       })
       const requests = strict ?? upstream
       const to = { decisions, gateway: gateway.url, upstream: requests.url }
-      const folder = join(EXAMPLES, ingress.name.toLowerCase().replace(/ .*/, ''))
       const url = await startExample(t, { ...ingress, folder }, to)
       return { url, gateway, issuer, upstream: { requests: requests.requests, seen: upstream.seen } }
     },
@@ -97,7 +101,7 @@ export async function startExample(t: Test, example: Example, addresses: Address
   })
   await until(`${example.name} listens`, async () => {
     if (child.exitCode !== null) throw new Error(`${example.name} ended: ${output}`)
-    return (await send(`${url}/pub/ready`).catch(() => undefined))?.status === 200
+    return (await send(`${url}/pub/ready`).catch(() => undefined))?.status === (example.readyStatus ?? 200)
   })
   return url
 }

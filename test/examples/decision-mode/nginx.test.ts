@@ -16,7 +16,9 @@ const NGINX = {
   protocol: 'auth-request',
   hasHeaderPatterns: false,
   adapt: (text: string, dir: string) =>
-    `pid ${dir}/nginx.pid;\nerror_log stderr;\ndaemon off;\nmaster_process off;\n${text.replace('http {', `http { access_log off; ${TEMPORARY.map((one) => `${one}_temp_path ${dir}/${one};`).join(' ')}`)}`,
+    text.includes('http {')
+      ? `pid ${dir}/nginx.pid;\nerror_log stderr;\ndaemon off;\nmaster_process off;\n${text.replace('http {', `http { access_log off; ${TEMPORARY.map((one) => `${one}_temp_path ${dir}/${one};`).join(' ')}`)}`
+      : text,
   command: (dir: string) => ['nginx', '-c', `${dir}/example/nginx.conf`, '-p', dir],
 } satisfies Ingress
 
