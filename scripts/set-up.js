@@ -33,6 +33,7 @@ const SYSTEM_PARTS = [
   { commands: ['caddy'], debianPackage: 'caddy' },
   { commands: ['apache2'], debianPackage: 'apache2-bin' },
   { files: ['/usr/share/lua/5.3/socket/http.lua'], debianPackage: 'lua-socket' },
+  { files: ['/usr/lib/python3/dist-packages/flask/__init__.py'], debianPackage: 'python3-flask' },
 ]
 
 /** While this file exists, the package `postgresql` creates no database. The tests create their own databases. */

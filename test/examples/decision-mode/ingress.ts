@@ -8,6 +8,7 @@ import { findFreePort } from '../../../platform/net/find-free-port.ts'
 import { type DecisionProtocol, startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { send } from '../../fixtures/send.ts'
 import { testEnforcement } from '../../fixtures/test-enforcement.ts'
+import { testFrameworks } from '../../fixtures/test-frameworks.ts'
 import { until } from '../../fixtures/until.ts'
 
 /**
@@ -58,6 +59,11 @@ export function testIngress(ingress: Ingress): void {
       const url = await startExample(t, { ...ingress, folder }, to)
       return { url, gateway, issuer, upstream: { requests: requests.requests, seen: upstream.seen } }
     },
+  })
+  testFrameworks(ingress.name, async (t, options) => {
+    const { decisions, gateway, issuer } = await startDecisionEndpoint(t, ingress.protocol, options)
+    const to = { decisions, gateway: gateway.url, upstream: options.upstreamUrl }
+    return { url: await startExample(t, { ...ingress, folder }, to), issuer }
   })
 }
 
