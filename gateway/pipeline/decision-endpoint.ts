@@ -26,8 +26,7 @@ export const HEADERS_TO_REMOVE = 'x-envoy-auth-headers-to-remove'
 /** The same list for an ingress with `forward-auth`. */
 const FORWARD_AUTH_REMOVES = 'x-scopegate-remove'
 /** Headers that Envoy sets or needs itself. Envoy sanitizes them. */
-const SET_BY_ENVOY =
-  /^(?:x-forwarded-(?:for|proto|client-cert)|x-request-id|via|x-envoy-.*|te|trailer|expect)$/
+const SET_BY_ENVOY = /^(?:x-forwarded-(?:for|proto|client-cert)|x-request-id|x-envoy-.*|te|trailer|expect)$/
 const AMBIGUOUS_NAME = malformed(
   'The name of a header is another spelling of a header that only the gateway may set. Send letters, digits and hyphens.',
 )
