@@ -214,7 +214,9 @@ t.test('the network policies allow exactly the ports that the configuration open
       const opened =
         component === 'canary'
           ? [CANARY_PORT]
-          : ['listen', 'management'].map((key) => (config[key] as { port: number }).port)
+          : [config['listen'], config['management'], (config['decisions'] as Decisions)?.listen].flatMap(
+              (one) => (one === undefined ? [] : [(one as { port: number }).port]),
+            )
       const allowed = policy.spec?.ingress?.flatMap((rule) => rule.ports ?? []) ?? []
       t.strictSame(
         allowed.map(({ port }) => ports.find(({ name }) => name === port)?.containerPort ?? port),
@@ -282,6 +284,7 @@ function findGitPorts({ env = [] }: Container): readonly number[] {
   return [port === '' ? (protocol === 'https:' ? 443 : 22) : Number(port), ...findPorts(others)]
 }
 
+type Decisions = { readonly listen: object } | undefined
 type RedisValues = { readonly [key: string]: unknown }
 type PolicyValues = {
   readonly redis?: RedisValues
