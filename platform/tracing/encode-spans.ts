@@ -44,7 +44,7 @@ const IS_REMOTE = 0x200
 
 /**
  * Returns a function that encodes spans as an `ExportTraceServiceRequest` of OTLP (protobuf). The serializer of
- * OpenTelemetry needs at least three times the CPU time, because it processes all spans twice.
+ * OpenTelemetry needs about three times the CPU time or more, because it processes all spans twice.
  */
 export function createSpanEncoder({
   resource,
