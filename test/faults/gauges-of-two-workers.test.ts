@@ -33,6 +33,8 @@ const VALUES: Readonly<Record<string, readonly number[]>> = {
   scopegate_secret_file_usable: [1],
   scopegate_token_cache_entries: [0, 3],
   scopegate_token_stale_active: [1],
+  scopegate_upstream_certificate_expiry_seconds: [], // without client certificates
+  scopegate_upstream_token_expiry_seconds: [], // without client credentials
   scopegate_upstream_up: [1],
   scopegate_websocket_sessions: [3],
   scopegate_workers: [2],
