@@ -64,6 +64,8 @@ const BUDGET = 500
 const BUDGET_PER_SECOND = 50
 /** Time in which a client must take a part of a response. Milliseconds. */
 const STALL_TIMEOUT_MS = 60_000
+/** Time in which the last bytes of a stream that is closed must leave the gateway. Milliseconds. */
+const RESET_TIMEOUT_MS = 5_000
 const CHECK_INTERVAL_MS = 500
 /** This stream ID in GOAWAY announces the end of a connection, but rejects no stream. RFC 9113 section 6.8. */
 const ALL_STREAMS = 2 ** 31 - 1
@@ -126,6 +128,10 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     })
     session.on('stream', (stream, headers, _flags, rawHeaders) => {
       stream.on('error', () => undefined)
+      // After RST_STREAM with NO_ERROR, Node waits until both directions are read and written, which may never happen.
+      stream.once('aborted', () => {
+        if (stream.rstCode === NGHTTP2_NO_ERROR) stream.destroy()
+      })
       if (openStreams >= connectionsLimit) {
         stream.close(NGHTTP2_REFUSED_STREAM)
         return
@@ -212,6 +218,9 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     if (stream.writableLength === 0 || response.takenChunks !== exchange.takenChunks) {
       exchange.takenChunks = response.takenChunks
       exchange.takenMs = nowMs
+    } else if (stream.closed) {
+      // Node does not emit `aborted` if the gateway has the complete response. The last bytes can still be in transit.
+      if (nowMs - exchange.takenMs > RESET_TIMEOUT_MS) stream.destroy()
     } else if (nowMs - exchange.takenMs > response.stallTimeoutMs) stream.close(NGHTTP2_CANCEL)
   }
 

@@ -79,6 +79,34 @@ t.test('the gateway refuses streams above the limit of connections', async (t) =
   await until('there is room again', async () => (await two.request('/pub/x')).status === 200)
 })
 
+t.test('a stream that the client resets with NO_ERROR ends, and counts no longer', async (t) => {
+  const under = await startTlsGateway(t, {
+    http2: true,
+    change: (config) => ({ ...config, limits: { ...config.limits, connections: 2 } }),
+  })
+  under.upstream.reply((socket, { target }) => {
+    if (target === '/pub/x') socket.write(OK_REPLY)
+    else socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${target.slice(5)}\r\n\r\n${'x'.repeat(30_000)}`)
+  })
+  const client = await openFrameClient(under, [[INITIAL_WINDOW_SIZE, 1_000]])
+  // The gateway has the complete response of the first stream, and a part of the response of the second stream.
+  for (const [id, path] of [
+    [1, '/pub/30000'],
+    [3, '/pub/8000000'],
+  ] as const) {
+    client.write(headersFrame(id, pseudoHeaders(path)))
+    await client.receive(FRAME.DATA, id)
+    client.write(numberFrame(FRAME.RST_STREAM, id, constants.NGHTTP2_NO_ERROR))
+  }
+  const other = await openHttp2Client(t, under)
+  await until('there is room again', async () => (await other.request('/pub/x')).status === 200)
+  await until('the log has both streams', async () => {
+    const closed = under.log().filter((line) => line['error.type'] === 'client_closed')
+    return closed.length === 2
+  })
+  t.equal(client.socket.destroyed, false)
+})
+
 t.test('a request that the client resets in the same packet never starts', async (t) => {
   const under = await startTlsGateway(t, { http2: true })
   const client = await openFrameClient(under)
