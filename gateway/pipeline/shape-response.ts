@@ -8,6 +8,7 @@ import type { ForwardableContext } from './request-context.ts'
 /** Hop-by-hop headers. RFC 9110 section 7.6.1. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
+  'http2-settings',
   'keep-alive',
   'proxy-authenticate',
   'proxy-connection',
