@@ -87,7 +87,9 @@ export function gracefulClose(
     announce,
     async finish({ graceMs, quietMs = QUIET_MS, pollListener = nextIteration }) {
       announce()
-      const closed = acceptQueued(server, pollListener).then(
+      const grace = new AbortController()
+      const timedOut = wait(graceMs, true, { signal: grace.signal }).catch(() => false)
+      const closed = Promise.race([acceptQueued(server, pollListener), timedOut]).then(
         () => new Promise((resolve) => NetServer.prototype.close.call(server, resolve)),
       )
       const watched = new Map<Socket, Watched>()
@@ -100,8 +102,6 @@ export function gracefulClose(
         const handshakeMs = Math.max(quietMs, HANDSHAKE_QUIET_MS)
         closeQuiet(handshaking, watched, { passedMs, quietMs: handshakeMs, isBusy: isNeverBusy })
       }, POLL_INTERVAL_MS)
-      const grace = new AbortController()
-      const timedOut = wait(graceMs, true, { signal: grace.signal }).catch(() => false)
       const isLate = await Promise.race([closed.then(() => false), timedOut])
       grace.abort()
       clearInterval(timer)

@@ -164,6 +164,18 @@ t.test(
   },
 )
 
+t.test('finish() ends after the grace period if a poll of the listener does not end', async (t) => {
+  const { server, gentle, open } = await start(t, (_request, response) => response.write('begun'))
+  const stream = await open()
+  const asked = once(server, 'request')
+  stream.write(REQUEST)
+  await asked
+  const broken = Promise.race([once(stream.resume(), 'close'), once(stream, 'error')])
+  t.equal(await gentle.finish({ graceMs: 100, pollListener: () => new Promise(() => undefined) }), 1)
+  await broken
+  t.equal(server.listening, false)
+})
+
 t.test('finish() keeps a connection that was quiet for less than quietMs', async (t) => {
   const { gentle, open } = await start(t, ok)
   const kept = await open()
