@@ -41,8 +41,8 @@ async function start(
   t: Test,
   kind: Kind,
   urls?: readonly string[],
+  secret = makeSecret(),
 ): Promise<GatewayUnderTest & { readonly file: string; readonly secret: string }> {
-  const secret = makeSecret()
   const file = join(mkdtempSync(join(tmpdir(), 'scopegate-credentials-')), 'secret')
   t.teardown(() => rmSync(dirname(file), { recursive: true, force: true }))
   writeFileSync(file, `${secret}\n`)
@@ -124,6 +124,29 @@ t.test('the client gets no response header with the credential', async (t) => {
   const text = JSON.stringify([...headers])
   t.notMatch(text, /another/)
   t.notMatch(text, secret)
+})
+
+t.test('the client gets no response header with the credential without its scheme', async (t) => {
+  const key = makeSecret()
+  for (const [kind, seen] of [
+    [
+      { kind: 'basic', username: 'gateway' },
+      (secret: string) => Buffer.from(`gateway:${secret}`).toString('base64'),
+    ],
+    [{ kind: 'header', name: 'Authorization' }, () => key],
+  ] as const) {
+    const { gateway, upstream, secret } = await start(
+      t,
+      kind,
+      undefined,
+      kind.kind === 'header' ? `Bearer ${key}` : undefined,
+    )
+    recordCredential(seen(secret))
+    upstream.reply(OK_REPLY.replace('\r\n\r\n', `\r\nx-debug: ${seen(secret)}\r\nx-kept: yes\r\n\r\n`))
+    const { headers } = await send(`${gateway.url}/pub/x`)
+    t.equal(headers.get('x-kept'), 'yes')
+    t.equal(headers.has('x-debug'), false, kind.kind)
+  }
 })
 
 t.test('a WebSocket handshake has the credential', async (t) => {

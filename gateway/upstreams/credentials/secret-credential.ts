@@ -90,8 +90,15 @@ export function openSecretCredential(
     retryAfterSeconds: 1,
     rejected: () => undefined,
     reveals: (text) =>
-      secret.length >= SEARCHED_LENGTH && (text.includes(secret) || text.includes(header[1])),
+      [secret, withoutScheme(header[1])].some(
+        (part) => part.length >= SEARCHED_LENGTH && text.includes(part),
+      ),
   }
+}
+
+/** An upstream can repeat a credential without the scheme of `Authorization`. RFC 9110 section 11.4. */
+function withoutScheme(value: string): string {
+  return value.slice(value.indexOf(' ') + 1)
 }
 
 function toHeader(config: SecretCredentialConfig, name: string, secret: string): readonly [string, string] {
