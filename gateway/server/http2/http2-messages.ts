@@ -94,8 +94,10 @@ export class Http2Response extends Http2ServerResponse<Http2Request> {
       if (given[at] !== 'connection') sent.push(given[at], given[at + 1])
       else if (given[at + 1] === 'close') this.#announceClose()
     }
+    // Node cannot send a status above 599, which is invalid: RFC 9110 section 15.
+    const valid = status > 599 ? 502 : status
     // Node accepts a list of names and values, which its types lack.
-    return super.writeHead(status, sent as unknown as OutgoingHttpHeaders)
+    return super.writeHead(valid, sent as unknown as OutgoingHttpHeaders)
   }
 
   override write(chunk: string | Uint8Array, encoding?: unknown): boolean {

@@ -175,6 +175,25 @@ t.test('responses have repeated fields, but no fields of a connection', async (t
   t.match([denied.status, denied.text, denied.code], [404, '', 0])
 })
 
+t.test(
+  'a status that HTTP/2 of Node.js cannot send becomes a 502 with the response of the upstream',
+  async (t) => {
+    const under = await startTlsGateway(t, { http2: true })
+    const client = await openHttp2Client(t, under)
+    under.upstream.reply('HTTP/1.1 999 Denied\r\ncontent-length: 2\r\n\r\nno')
+    const answer = await client.request('/pub/x')
+    t.match([answer.status, answer.text, answer.code], [502, 'no', 0])
+    t.match(
+      await until('the log has the request', async () => under.log().find(({ event }) => event === 'access')),
+      { 'http.response.status_code': 502, 'upstream.status': 999 },
+    )
+    t.same(
+      under.log().filter(({ event }) => event === 'request_failed'),
+      [],
+    )
+  },
+)
+
 t.test('interim responses reach the client', async (t) => {
   const under = await startTlsGateway(t, { http2: true })
   const client = await openHttp2Client(t, under)
