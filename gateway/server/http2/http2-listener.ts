@@ -195,6 +195,12 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     stream.respond(headers)
     stream.end(method === 'HEAD' ? undefined : body)
     if (!stream.endAfterHeaders) stream.close(NGHTTP2_NO_ERROR)
+    // The client may never read the response.
+    const deadline = setTimeout(() => {
+      if (stream.closed) stream.destroy()
+      else stream.close(NGHTTP2_CANCEL)
+    }, RESET_TIMEOUT_MS)
+    stream.once('close', () => clearTimeout(deadline))
   }
 
   function checkAll(): void {
@@ -210,18 +216,18 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
   function check(connection: Connection, exchange: Exchange, nowMs: number): void {
     const { request, response } = exchange
     const { stream } = response
-    if (request.hasBody && !request.complete && nowMs - exchange.startedMs > REQUEST_TIMEOUT_MS) {
-      if (response.headersSent) stream.close(NGHTTP2_CANCEL)
-      else reject(connection, request, { rejected: 'request_timed_out' })
-      return
-    }
     if (stream.writableLength === 0 || response.takenChunks !== exchange.takenChunks) {
       exchange.takenChunks = response.takenChunks
       exchange.takenMs = nowMs
-    } else if (stream.closed) {
+    }
+    const stalledMs = nowMs - exchange.takenMs
+    if (stream.closed) {
       // Node does not emit `aborted` if the gateway has the complete response. The last bytes can still be in transit.
-      if (nowMs - exchange.takenMs > RESET_TIMEOUT_MS) stream.destroy()
-    } else if (nowMs - exchange.takenMs > response.stallTimeoutMs) stream.close(NGHTTP2_CANCEL)
+      if (stalledMs > RESET_TIMEOUT_MS) stream.destroy()
+    } else if (request.hasBody && !request.complete && nowMs - exchange.startedMs > REQUEST_TIMEOUT_MS) {
+      if (response.headersSent) stream.close(NGHTTP2_CANCEL)
+      else reject(connection, request, { rejected: 'request_timed_out' })
+    } else if (stalledMs > response.stallTimeoutMs) stream.close(NGHTTP2_CANCEL)
   }
 
   return {

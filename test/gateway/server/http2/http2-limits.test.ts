@@ -8,6 +8,7 @@ import { POLICY } from '../../../fixtures/a-gateway.ts'
 import { startTlsGateway, type TlsGateway } from '../../../fixtures/a-tls-gateway.ts'
 import { type Http2Client, openHttp2Client } from '../../../fixtures/http2-client.ts'
 import {
+  END_STREAM,
   FRAME,
   frame,
   headerBlock,
@@ -104,6 +105,25 @@ t.test('a stream that the client resets with NO_ERROR ends, and counts no longer
     const closed = under.log().filter((line) => line['error.type'] === 'client_closed')
     return closed.length === 2
   })
+  t.equal(client.socket.destroyed, false)
+})
+
+t.test('a rejected head counts no longer if the client does not read the response', async (t) => {
+  const under = await startTlsGateway(t, {
+    http2: true,
+    change: (config) => ({ ...config, limits: { ...config.limits, connections: 2, headersBytes: 1_000 } }),
+  })
+  const client = await openFrameClient(under, [[INITIAL_WINDOW_SIZE, 0]])
+  const pairs = [...pseudoHeaders('/pub/x'), ['x-large', 'x'.repeat(1_200)] as const]
+  for (const [id, flags] of [
+    [1, END_STREAM],
+    [3, 0],
+  ] as const) {
+    client.write(headersFrame(id, pairs, flags))
+    await client.receive(FRAME.HEADERS, id)
+  }
+  const other = await openHttp2Client(t, under)
+  await until('there is room again', async () => (await other.request('/pub/x')).status === 200)
   t.equal(client.socket.destroyed, false)
 })
 
