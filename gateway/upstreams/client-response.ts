@@ -3,6 +3,7 @@ import { TLSSocket } from 'node:tls'
 import { rawSocketOf } from '../../platform/net/raw-socket.ts'
 import { resetSocket } from '../../platform/net/reset-socket.ts'
 import { HTTP2 } from '../../policy-engine/match/clean-headers.ts'
+import type { ForwardRequest } from './forward-request.ts'
 
 /**
  * The gateway sends a chunk up to this size as a string. Up to this size, the conversion to a string costs less than a
@@ -30,13 +31,19 @@ export const MAX_INTERIM_RESPONSES = 32
 
 /**
  * Forwards a 102 response, and the `Link` header of a 103 response. Drops all other interim responses, and a 103
- * response without links. HTTP/1.0 clients get no interim responses. RFC 9110 section 15.2, RFC 8297.
+ * response without links or with the credential of the gateway. HTTP/1.0 clients get no interim responses. RFC 9110
+ * section 15.2, RFC 8297.
  */
-export function relayInterim(response: ServerResponse, status: number, headers: IncomingHttpHeaders): void {
+export function relayInterim(
+  { response, upstream }: Pick<ForwardRequest, 'response' | 'upstream'>,
+  status: number,
+  headers: IncomingHttpHeaders,
+): void {
   if (response.req.httpVersion === '1.0') return
   if (status === 102) response.writeProcessing()
   const links = headers['link']
   if (status !== 103 || links === undefined) return
+  if ([links].flat().some((link) => upstream.credential?.reveals(link) === true)) return
   try {
     response.writeEarlyHints({ link: links })
   } catch {

@@ -253,7 +253,7 @@ export class Exchange implements DispatchHandler {
     this.#interimResponses += 1
     if (this.#interimResponses > MAX_INTERIM_RESPONSES)
       this.#failed(new RangeError('the upstream sent too many interim responses'))
-    else relayInterim(this.#request.response, status, headers)
+    else relayInterim(this.#request, status, headers)
   }
 
   #end(last: Buffer | string | undefined): void {

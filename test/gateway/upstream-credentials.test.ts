@@ -126,6 +126,19 @@ t.test('the client gets no response header with the credential', async (t) => {
   t.notMatch(text, secret)
 })
 
+t.test('the client gets no early hint with the credential', async (t) => {
+  const { upstream, secret, raw } = await start(t, { kind: 'header', name: 'X-Api-Key' })
+  for (const [key, isSent] of [
+    ['of-the-client', true],
+    [secret, false],
+  ] as const) {
+    upstream.reply(`HTTP/1.1 103 Early Hints\r\nlink: </a?key=${key}>; rel=preload\r\n\r\n${OK_REPLY}`)
+    const received = await raw('GET /pub/x HTTP/1.1\r\nhost: api.test\r\nconnection: close\r\n\r\n')
+    t.match(received, 'HTTP/1.1 200')
+    t.equal(received.includes(key), isSent)
+  }
+})
+
 t.test('the client gets no response header with the credential without its scheme', async (t) => {
   const key = makeSecret()
   for (const [kind, seen] of [
