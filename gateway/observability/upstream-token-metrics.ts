@@ -19,7 +19,7 @@ export function createUpstreamTokenMeters(registry: Registry): (upstream: string
   })
   const expiries = new Gauge({
     name: 'scopegate_upstream_token_expiry_seconds',
-    help: 'Expiry time of the token for an upstream in seconds since 1970; 0 without a token.',
+    help: 'Expiry time of the token for an upstream in seconds since 1970; 0 before the first token.',
     labelNames: ['upstream'],
     registers,
   })

@@ -274,7 +274,7 @@ const HELP: Readonly<Record<string, string>> = {
     'Time from forwarding a request to the first byte of the response.',
   scopegate_upstream_retries_total: 'Retries of requests to an upstream.',
   scopegate_upstream_token_expiry_seconds:
-    'Expiry time of the token for an upstream in seconds since 1970; 0 without a token.',
+    'Expiry time of the token for an upstream in seconds since 1970; 0 before the first token.',
   scopegate_upstream_token_requests_total: 'Requests for a token for an upstream, by result.',
   scopegate_upstream_up:
     '1 while the gateway sends requests to the upstream, 0 while all of its targets are ejected.',
