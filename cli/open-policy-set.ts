@@ -135,10 +135,12 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     options.configDir,
     ...(await Promise.all(dirs.map((dir) => findPolicyFolders(dir)))).flat(),
   ]
-  // If the presets cannot be read, every preset name is unknown. The function then omits the errors about unknown
-  // preset names (P206).
+  // If the presets cannot be read, every preset name and limit name is unknown. The function then omits the errors
+  // about unknown names (P206, P207).
   const knowsPresets = gateway !== undefined && (presetsFile === undefined || presets !== undefined)
-  found.push(...policies.diagnostics.filter(({ code }) => knowsPresets || code !== 'P206'))
+  found.push(
+    ...policies.diagnostics.filter(({ code }) => knowsPresets || (code !== 'P206' && code !== 'P207')),
+  )
   const gatewayFile = displayPath(config('gateway.yaml'))
   if (catalogue !== undefined)
     found.push(...findUnknownBaselineScopes(gateway?.value.resources ?? [], catalogue, gatewayFile))

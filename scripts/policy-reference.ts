@@ -1,11 +1,12 @@
 import { policySchema } from '../policy-engine/format/policy-schema.ts'
+import { SharedLimitEntry } from '../policy-engine/format/shared-limits.ts'
 import { keysOf, type Schema, table, valueText } from './schema-keys.ts'
 
 const HEADS = ['key', 'value', 'description']
 
 /**
  * Returns the key tables of docs/policies.md. Each key of the result is the name of a marker in this page. The tables
- * come from the schema of the policy loader.
+ * come from the schemas of the loaders.
  */
 export function policyReference(): Readonly<Record<string, string>> {
   const file = policySchema('Policy') as Schema
@@ -21,6 +22,7 @@ export function policyReference(): Readonly<Record<string, string>> {
       ['`tests`', 'list', tests?.description ?? ''],
     ]),
     'keys of a route': table(HEADS, rowsOf(routes?.items ?? {})),
+    'keys of a shared limit': table(HEADS, rowsOf(SharedLimitEntry)),
     'keys of a test': table(HEADS, rowsOf(tests?.items ?? {})),
   }
 }

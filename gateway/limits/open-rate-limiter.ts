@@ -5,6 +5,8 @@ import { createSharedLimiter, type FallbackReason } from './shared-limiter.ts'
 
 export type RateLimiter = {
   take(limit: RateLimit, key: string): RateLimitState | Promise<RateLimitState>
+  /** Returns the rejection that this process would return now without Redis. Counts nothing. */
+  denialOf(limit: RateLimit, key: string): RateLimitState | undefined
   /** Number of keys of the local limiter. */
   readonly size: number
 }
@@ -26,6 +28,7 @@ export function openRateLimiter(options: {
       shared === undefined
         ? (limit, key) => local.take(limit, key, tickMs())
         : createSharedLimiter({ shared, local, tickMs, onFallback }).take,
+    denialOf: (limit, key) => local.denialOf(limit, key, tickMs()),
     get size() {
       return local.size
     },

@@ -33,6 +33,8 @@ export type AccessEntry = {
   readonly condition: string | undefined
   /** Remaining requests of the caller; `undefined` on routes without a rate limit. */
   readonly rateLimitRemaining: number | undefined
+  /** Name of the limit that rejected the request. */
+  readonly rateLimitRejected: string | undefined
   /** Set after the end of a WebSocket session. Byte counts are the bytes of frames. */
   readonly session:
     | { readonly code: number; readonly fromClient: number; readonly fromUpstream: number }
@@ -139,6 +141,8 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
       if (entry.condition !== undefined) held += field('auth.condition', entry.condition)
       if (entry.rateLimitRemaining !== undefined)
         held += `,"rate_limit.remaining":${entry.rateLimitRemaining}`
+      if (entry.rateLimitRejected !== undefined)
+        held += field('rate_limit.rejected_by', entry.rateLimitRejected)
       if (entry.errorType !== undefined)
         held += field('error.type', entry.errorType) + field('error.code', entry.errorCode)
       held += '}\n'

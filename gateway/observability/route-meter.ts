@@ -15,6 +15,8 @@ export type RouteMeter = {
   /** Counts a denial that audit-only mode did not apply. */
   reported(decision: Decision): void
   rateLimited(outcome: 'allowed' | 'limited'): void
+  /** Counts a rejection by the name of the limit. Policies and presets contain all names. */
+  rejectedBy(limit: string): void
   sessionEnded(code: number): void
 }
 
@@ -61,6 +63,12 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
     labelNames: ['route', 'outcome'],
     registers,
   })
+  const limitRejections = new BufferedCounter({
+    name: 'scopegate_rate_limit_rejections_total',
+    help: 'Requests that a rate limit rejected, by the name of the limit.',
+    labelNames: ['route', 'limit'],
+    registers,
+  })
   const sessionsClosed = new Counter({
     name: 'scopegate_websocket_sessions_closed_total',
     help: 'Closed WebSocket sessions, by close code.',
@@ -83,6 +91,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
     const decided = memoize(({ decision, reason }: Decision) => decisions.child({ route, decision, reason }))
     const reported = memoize(({ decision, reason }: Decision) => reports.child({ route, decision, reason }))
     const rateLimited = memoize((outcome: 'allowed' | 'limited') => rateLimits.child({ route, outcome }))
+    const rejectedBy = memoize((limit: string) => limitRejections.child({ route, limit }))
     return {
       finished(method, status, seconds, traceId) {
         const children = finished(methodLabel(method))(status)
@@ -93,6 +102,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
       decided: (decision) => decided(decision).inc(),
       reported: (decision) => reported(decision).inc(),
       rateLimited: (outcome) => rateLimited(outcome).inc(),
+      rejectedBy: (limit) => rejectedBy(limit).inc(),
       sessionEnded(code) {
         const label = closeCodeLabel(code)
         closeCodes.add(label)
@@ -104,7 +114,7 @@ export function createRouteMeters(registers: [Registry]): RouteMeters {
   return {
     of,
     remove(route) {
-      for (const metric of [requests, durations, asked, decisions, reports, rateLimits])
+      for (const metric of [requests, durations, asked, decisions, reports, rateLimits, limitRejections])
         metric.remove((labels) => labels['route'] === route)
       for (const code of closeCodes) sessionsClosed.remove({ route, code })
     },

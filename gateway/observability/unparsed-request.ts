@@ -30,6 +30,7 @@ export function unparsedEntry(unparsed: UnparsedRequest, timeMs: number): Access
     would: undefined,
     caller: undefined,
     rateLimitRemaining: undefined,
+    rateLimitRejected: undefined,
     scopesMissing: [],
     audience: undefined,
     condition: undefined,

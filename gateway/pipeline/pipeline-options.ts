@@ -20,7 +20,7 @@ export type PipelineOptions = {
   readonly tokenValidator: TokenValidator
   readonly proofs: VerifyProofOptions
   readonly clientCertificates: Pick<CertificateReaderOptions, 'header' | 'listener'>
-  readonly rateLimiter: Pick<RateLimiter, 'take'>
+  readonly rateLimiter: Pick<RateLimiter, 'take' | 'denialOf'>
   /** The public base URL, without a trailing slash. */
   readonly baseUrl: string
   /** The resource of requests to paths without a more specific resource. */

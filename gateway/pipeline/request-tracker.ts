@@ -100,6 +100,7 @@ function accessEntry(context: RequestContext, status: number, nowMs: number): Ac
     would: auditOnlyDenial && decisionOf(auditOnlyDenial),
     caller: context.caller,
     rateLimitRemaining: context.rate?.remaining,
+    rateLimitRejected: rejection?.rejected === 'rate_limited' ? rejection.limit : undefined,
     scopesMissing: shown?.rejected === 'scope_missing' ? shown.missing : NO_SCOPES,
     audience:
       shown?.rejected === 'token_invalid' && shown.fault.reason === 'wrong_audience'

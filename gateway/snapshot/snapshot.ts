@@ -4,7 +4,7 @@ import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
 import { bodyLimitOf } from '../../policy-engine/decide/check-limits.ts'
 import { claimNamesOf, compileRoute, unavailableRoute } from '../../policy-engine/decide/compile-policies.ts'
 import type { ClaimNames } from '../../policy-engine/decide/named-claims.ts'
-import { compileRateLimit } from '../../policy-engine/format/rate-limit.ts'
+import { compileRateLimit, compileSharedLimit } from '../../policy-engine/format/rate-limit.ts'
 import type { UnavailablePrefix } from '../../policy-engine/load/load-policy-sources.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import {
@@ -17,6 +17,7 @@ import { ASSERTION_KEYS_PATH } from '../discovery/assertion-keys.ts'
 import type { GatewayDocument } from '../discovery/discovery-document.ts'
 import { API_CATALOG_PATH } from '../discovery/static-documents.ts'
 import { accessLogFields, scopesOf } from '../observability/access-log.ts'
+import { memoize } from '../observability/memoize.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import type { CreateAssertion } from '../upstream-identity/assertions.ts'
@@ -152,6 +153,7 @@ function unavailableRoutes(options: SnapshotOptions): readonly Route[] {
 function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
   const names = unionOf(claimNamesOf(options.policyRoutes), options.identityClaims)
   const routes: Route[] = []
+  const compiledLimit = memoize(compileSharedLimit)
   for (const policy of options.policyRoutes) {
     if (routes.length % STEP_ROUTES === 0) yield
     const upstream = policy.upstream === undefined ? undefined : upstreamOf(options, policy.upstream)
@@ -162,6 +164,7 @@ function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
       ...compiled,
       upstream,
       rateLimit: policy.rateLimit === undefined ? undefined : compileRateLimit(policy.name, policy.rateLimit),
+      sharedLimits: policy.sharedLimits?.map(compiledLimit),
       timeoutMs: policy.timeoutMs ?? upstream?.timeoutMs ?? 0,
       idleTimeoutMs: policy.idleTimeoutMs ?? upstream?.idleTimeoutMs ?? 0,
       bodyLimitBytes: bodyLimitOf(policy, options.bodyLimitBytes),

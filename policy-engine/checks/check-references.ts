@@ -5,6 +5,7 @@ import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import type { Presets } from '../format/presets.ts'
+import { checkSharedLimitNames } from '../format/shared-limits.ts'
 
 /** Names that policies may refer to. If a member is undefined, the loader does not check references of this kind. */
 export type References = {
@@ -23,7 +24,8 @@ export type References = {
 /**
  * Finds references to unknown names.
  * Reads all valid parts of the file, so that a misspelled key does not hide a misspelled scope.
- * Codes: P103 missing upstream; P201 unknown scope; P202 unknown upstream; P204 advertised scope that is not in `any`; P206 unknown preset.
+ * Codes: P103 missing upstream; P201 unknown scope; P202 unknown upstream; P204 advertised scope that is not in `any`; P206 unknown preset; P207
+ * unknown shared limit.
  */
 export function checkReferences(document: YamlDocument, references: References): readonly Diagnostic[] {
   const file = toRecord(document.value)
@@ -33,10 +35,13 @@ export function checkReferences(document: YamlDocument, references: References):
     file['upstream'] === undefined && isMisspelled
       ? []
       : checkUpstream(file['upstream'], document, references)
-  const extended = toRecord(file['defaults'])['extends']
+  const { extends: extended, sharedLimits } = toRecord(file['defaults'])
+  const limits = new Set(references.presets.limits.keys())
   diagnostics.push(...checkPreset(extended, ['defaults', 'extends'], document, references.presets))
+  diagnostics.push(...checkSharedLimitNames(sharedLimits, ['defaults', 'sharedLimits'], document, limits))
   for (const [index, route] of list(file['routes']).entries()) {
-    const own = toRecord(route)['extends']
+    const { extends: own, sharedLimits: names } = toRecord(route)
+    diagnostics.push(...checkSharedLimitNames(names, ['routes', index, 'sharedLimits'], document, limits))
     diagnostics.push(...checkPreset(own, ['routes', index, 'extends'], document, references.presets))
     const scopes = toRecord(toRecord(route)['scopes'])
     for (const key of ['all', 'any']) {
@@ -72,11 +77,11 @@ function checkPreset(
   name: unknown,
   path: YamlPath,
   document: YamlDocument,
-  presets: Presets,
+  { byName }: Presets,
 ): readonly Diagnostic[] {
-  if (typeof name !== 'string' || name === '' || presets.has(name)) return []
-  const near = suggest(name, presets.keys())
-  const known = presets.size === 0 ? 'the file has no presets' : `known: ${[...presets.keys()].join(', ')}`
+  if (typeof name !== 'string' || name === '' || byName.has(name)) return []
+  const near = suggest(name, byName.keys())
+  const known = byName.size === 0 ? 'the file has no presets' : `known: ${[...byName.keys()].join(', ')}`
   const hint = near === undefined ? known : `did you mean "${near}"?`
   const message = `preset ${JSON.stringify(name)} is not defined`
   return [diagnostic('P206', message, document.locationOf(path), { hint })]

@@ -65,7 +65,7 @@ export function findImplicitAnonymous(
   presets: Presets,
 ): readonly Diagnostic[] {
   return routes.flatMap((route, index) => {
-    const preset = presets.get(route.extends ?? defaults?.extends ?? '')
+    const preset = presets.byName.get(route.extends ?? defaults?.extends ?? '')
     if ((route.anonymous ?? defaults?.anonymous ?? preset?.anonymous) !== undefined) return []
     const message = `anonymous callers reach ${route.name} without an explicit "anonymous" key`
     return [

@@ -2,6 +2,7 @@ import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnost
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import { compileGlob } from '../decide/compile-condition.ts'
 import { NO_PRESETS, type Presets } from '../format/presets.ts'
+import type { SharedLimits } from '../format/shared-limits.ts'
 import { type RawRoute, rawRoutes } from '../load/raw-routes.ts'
 import { readOperand } from '../load/read-operand.ts'
 import { rawConditions } from './check-conditions.ts'
@@ -11,7 +12,8 @@ type Raw = Readonly<Record<string, unknown>>
 /**
  * Finds contradictory conditions.
  * Codes: P308 conditions or `authentication` on a route that allows requests without a token; P309 conditions on one
- * claim that exclude each other. P309 is a warning if a claim that is a list can satisfy both conditions.
+ * claim that exclude each other; P321 (a warning) a shared limit by a claim on a route that requires no token. P309 is a
+ * warning if a claim that is a list can satisfy both conditions.
  */
 export function findContradictions(
   document: YamlDocument,
@@ -20,18 +22,41 @@ export function findContradictions(
   const { defaults } = (document.value ?? {}) as {
     defaults?: Raw | null
   }
-  return rawRoutes(document).flatMap((raw) => [
-    ...checkAnonymous(
-      raw,
-      { ...presets.get(String(raw.route['extends'] ?? defaults?.['extends'])), ...defaults },
-      document,
-    ),
-    ...checkPairs(raw, document),
-  ])
+  return rawRoutes(document).flatMap((raw) => {
+    const preset = presets.byName.get(String(raw.route['extends'] ?? defaults?.['extends']))
+    const settings: Raw = { ...preset, ...defaults, ...raw.route }
+    return [
+      ...checkAnonymous(raw, settings, document),
+      ...checkLimitClaims(raw, settings, document, presets.limits),
+      ...checkPairs(raw, document),
+    ]
+  })
 }
 
-function checkAnonymous(raw: RawRoute, byDefault: Raw, document: YamlDocument): readonly Diagnostic[] {
-  const settings: Raw = { ...byDefault, ...raw.route }
+/** A route without scopes that serves requests without a token requires no token for any request. */
+function checkLimitClaims(
+  { route, index }: RawRoute,
+  { anonymous = 'allow', scopes, sharedLimits }: Raw,
+  document: YamlDocument,
+  limits: SharedLimits,
+): readonly Diagnostic[] {
+  if (anonymous !== 'allow' || scopes !== undefined || !Array.isArray(sharedLimits)) return []
+  const at = route['sharedLimits'] === undefined ? 'name' : 'sharedLimits'
+  return sharedLimits.flatMap((name: unknown) => {
+    const limit = limits.get(String(name))
+    if (limit?.claim === undefined) return []
+    return [
+      diagnostic(
+        'P321',
+        `limit ${limit.name} counts by the claim ${limit.claim}, but this route requires no token: requests without a token count by address`,
+        document.locationOf(['routes', index, at]),
+        { severity: 'warning', hint: 'write anonymous: challenge or deny, or use a limit with key: address' },
+      ),
+    ]
+  })
+}
+
+function checkAnonymous(raw: RawRoute, settings: Raw, document: YamlDocument): readonly Diagnostic[] {
   if ((settings['anonymous'] ?? 'allow') !== 'allow') return []
   const hint = 'write anonymous: challenge or deny in this route'
   const report = (what: string, at: string) =>

@@ -34,7 +34,7 @@ export function findProxyKeys(document: YamlDocument, presets: Presets): readonl
   ]
   return entries.flatMap(([value, at]) => {
     const entry = toRecord(value)
-    const preset = toRecord(presets.get(String(entry['extends'])))
+    const preset = toRecord(presets.byName.get(String(entry['extends'])))
     const hasAssertion = (entry['upstreamAuth'] ?? preset['upstreamAuth']) === 'assertion'
     return [
       ...(hasAssertion ? [reportAssertion(at, entry, document)] : []),

@@ -166,8 +166,12 @@ function wantedClaims(route: PolicyRoute, names: ClaimNames): ClaimSelection {
   return Object.freeze({ needed: Object.freeze(claimsOf(route)), names })
 }
 
-function claimsOf({ authentication, when }: PolicyRoute): readonly string[] {
-  return [...authenticationClaims(authentication), ...when.map(({ claim }) => claim)]
+function claimsOf({ authentication, when, sharedLimits = [] }: PolicyRoute): readonly string[] {
+  return [
+    ...authenticationClaims(authentication),
+    ...when.map(({ claim }) => claim),
+    ...sharedLimits.flatMap(({ claim, plans }) => [claim, plans?.claim].filter((name) => name !== undefined)),
+  ]
 }
 
 /**

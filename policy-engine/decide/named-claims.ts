@@ -64,6 +64,15 @@ export function toClaimValue(value: unknown): ClaimValue | undefined {
   return members.length === 0 ? INCOMPARABLE : Object.freeze(members)
 }
 
+/**
+ * Returns a claim with exactly one comparable value, as text. A list is ambiguous, even with one member, because
+ * `readNamedClaims()` can have removed other members.
+ */
+export function singleClaim(claims: NamedClaims | undefined, name: string): string | undefined {
+  const value = claims?.get(name)
+  return value === undefined || typeof value === 'object' ? undefined : String(value)
+}
+
 /** Returns the first members of a list, up to `MAX_LIST_TEXT` characters. */
 function firstOf(members: readonly Single[]): readonly Single[] {
   let room = MAX_LIST_TEXT

@@ -85,7 +85,12 @@ export type Rejection =
    * A condition on the claims of the token does not hold. `condition` is the text of the condition, for the log only.
    */
   | { readonly rejected: 'condition_failed'; readonly condition: string }
-  | { readonly rejected: 'rate_limited'; readonly retryAfterSeconds: number }
+  | {
+      readonly rejected: 'rate_limited'
+      readonly retryAfterSeconds: number
+      /** Name of the limit. */
+      readonly limit: string
+    }
   | { readonly rejected: 'overloaded'; readonly retryAfterSeconds: number }
   /** The caller has reached the maximum number of WebSocket sessions. */
   | {

@@ -105,13 +105,23 @@ export const Retries = Type.Object(
   },
 )
 
+export const ClaimName = Type.String({
+  description:
+    'The name of a claim or, for a nested claim, its JSON pointer, for example /realm_access/roles.',
+  pattern: '^(?:[^/].*|(?:/(?:[^~/]|~[01])*)+)$',
+  maxLength: 256,
+  'x-is': 'the name of a claim, or a JSON pointer such as /realm_access/roles',
+})
+
+export const RequestCount = Type.Integer({
+  description: 'The number of requests per period.',
+  minimum: 1,
+  maximum: 1_000_000,
+})
+
 export const RateLimit = Type.Object(
   {
-    requests: Type.Integer({
-      description: 'The number of requests per period.',
-      minimum: 1,
-      maximum: 1_000_000,
-    }),
+    requests: RequestCount,
     per: WindowText('The length of the period.'),
     by: Type.Enum(['client', 'subject', 'ip', 'route'], {
       description:

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
-import { open } from './common-schemas.ts'
+import { ClaimName, open } from './common-schemas.ts'
 
 const Value = Type.Unsafe<string | number | boolean>({
   type: ['string', 'number', 'boolean'],
@@ -15,13 +15,7 @@ const Value = Type.Unsafe<string | number | boolean>({
 
 export const ConditionEntry = Type.Object(
   {
-    claim: Type.String({
-      description:
-        'The name of a claim or, for a nested claim, its JSON pointer, for example /realm_access/roles.',
-      pattern: '^(?:[^/].*|(?:/(?:[^~/]|~[01])*)+)$',
-      maxLength: 256,
-      'x-is': 'the name of a claim, or a JSON pointer such as /realm_access/roles',
-    }),
+    claim: ClaimName,
     equals: Type.Optional(Value),
     in: Type.Optional(
       Type.Array(Value, { description: 'The claim equals one of these values.', minItems: 1 }),

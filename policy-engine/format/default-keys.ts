@@ -11,6 +11,7 @@ import {
 } from './common-schemas.ts'
 import { CorsEntry } from './cors-entry.ts'
 import { HeaderRulesEntry } from './header-schemas.ts'
+import { SharedLimitNames } from './shared-limits.ts'
 
 /** Keys that are valid in a route, in the `defaults` of a policy and in a preset. */
 export const DEFAULT_KEYS = {
@@ -20,6 +21,7 @@ export const DEFAULT_KEYS = {
   idleTimeout: Type.Optional(IdleTimeout),
   retries: Type.Optional(Retries),
   rateLimit: Type.Optional(RateLimit),
+  sharedLimits: Type.Optional(SharedLimitNames),
   bodyLimit: Type.Optional(ByteSizeText('The largest request body.')),
   websocket: Type.Optional(
     Type.Boolean({

@@ -1,5 +1,6 @@
 import type { RateLimitRule } from '../format/rate-limit.ts'
 import type { RetryRule } from '../format/retry-rule.ts'
+import type { SharedLimit } from '../format/shared-limits.ts'
 
 /** Required scopes: all scopes of `all`, and at least one scope of `any` unless `any` is empty. */
 export type ScopeRule = {
@@ -67,6 +68,8 @@ export type PolicyRoute = {
   readonly mount: string | undefined
   /** Rate limit of the route. undefined: no limit. */
   readonly rateLimit: RateLimitRule | undefined
+  /** Limits that the route shares with other routes. Absent without such limits. */
+  readonly sharedLimits?: readonly SharedLimit[]
   readonly timeoutMs: number | undefined
   /** Maximum time without progress of a response, on the upstream or client side. Milliseconds. */
   readonly idleTimeoutMs: number | undefined

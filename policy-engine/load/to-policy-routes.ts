@@ -35,7 +35,7 @@ export function toPolicyRoutes(
   return file.routes.map((route, index) => {
     const { file: shownAs, line, column } = document.locationOf(['routes', index])
     const preset = route.extends ?? file.defaults?.extends
-    const settings: Settings = { ...presets.get(preset ?? ''), ...file.defaults, ...route }
+    const settings: Settings = { ...presets.byName.get(preset ?? ''), ...file.defaults, ...route }
     const { timeout, idleTimeout, bodyLimit } = settings
     const prefix = readPrefix(settings.mount)
     return Object.freeze({
@@ -54,6 +54,7 @@ export function toPolicyRoutes(
       enforce: settings.enforce ?? 'on',
       upstream: file.upstream,
       rateLimit: toRateLimit(settings.rateLimit),
+      ...toSharedLimits(settings.sharedLimits, presets),
       // With a mount, the upstream receives the path in the policy file, without the prefix.
       rewritePath: route.rewrite?.path ?? (prefix === '' ? undefined : route.match.path),
       mount: prefix === '' || route.rewrite !== undefined ? undefined : prefix,
@@ -88,6 +89,19 @@ function toRateLimit(limit: RouteEntry['rateLimit']): RateLimitRule | undefined 
   if (limit === undefined) return undefined
   const { requests, per, by } = limit
   return Object.freeze({ requests, perMs: parseDurationMs(per) ?? 0, by })
+}
+
+function toSharedLimits(
+  names: Settings['sharedLimits'],
+  presets: Presets,
+): Pick<PolicyRoute, 'sharedLimits'> {
+  if (names === undefined || names.length === 0) return {}
+  const limits = names.map((name) => {
+    const limit = presets.limits.get(name)
+    if (limit === undefined) throw new Error(`unknown shared limit "${name}"`)
+    return limit
+  })
+  return { sharedLimits: Object.freeze(limits) }
 }
 
 function toScopeRule(route: RouteEntry): ScopeRule | undefined {

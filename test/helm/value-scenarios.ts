@@ -39,6 +39,7 @@ const DIGESTS = { gateway: `sha256:${'a'.repeat(64)}`, server: `sha256:${'b'.rep
 const POLICY = 'apiVersion: scopegate/v1\nkind: Policy\nname: books\n'
 const SCOPES = [{ name: 'books:read', description: 'See the books', group: 'Books', sensitivity: 'read' }]
 const PRESETS = { ours: { anonymous: 'challenge' } }
+const SHARED_LIMITS = { api: { requests: 1000, per: '1m', key: 'subject' } }
 const TOLERATIONS = [{ key: 'edge', operator: 'Exists', effect: 'NoSchedule' }]
 const AFFINITY = { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [] } }
 const SPREAD = [{ maxSkew: 2, topologyKey: 'rack', whenUnsatisfiable: 'DoNotSchedule' }]
@@ -324,6 +325,7 @@ export const SCENARIOS: readonly Scenario[] = [
       },
       scopes: SCOPES,
       presets: PRESETS,
+      sharedLimits: SHARED_LIMITS,
       upstreams: { books: { url: 'http://books' } },
       authorizationServer: {
         issuer: 'https://id.example.org',
@@ -622,7 +624,11 @@ export const SCENARIOS: readonly Scenario[] = [
       ['policies.reload', (c) => c.config('gateway')['policyReload'], 'manual'],
       ['policies.reload', (c) => typeof podMeta(c, 'gateway')?.annotations?.['checksum/policies'], 'string'],
       ['scopes', both((c, one) => c.config(one, 'scopes.yaml')), twice({ scopes: SCOPES })],
-      ['presets', (c) => c.config('gateway', 'presets.yaml'), { presets: PRESETS }],
+      [
+        'presets, sharedLimits',
+        (c) => c.config('gateway', 'presets.yaml'),
+        { presets: PRESETS, sharedLimits: SHARED_LIMITS },
+      ],
       ['presets', (c) => c.config('gateway')['presets'], './presets.yaml'],
       [
         'upstreams',

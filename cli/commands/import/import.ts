@@ -135,7 +135,7 @@ function openRoutes(policy: unknown, presets: Presets = NO_PRESETS): readonly st
   const { routes, defaults } = policy as PolicyFile
   return routes
     .filter((route) => {
-      const preset = presets.get(route.extends ?? defaults?.extends ?? '')
+      const preset = presets.byName.get(route.extends ?? defaults?.extends ?? '')
       const { anonymous, enforce } = { ...preset, ...defaults, ...route }
       return anonymous === 'allow' || enforce === 'report'
     })

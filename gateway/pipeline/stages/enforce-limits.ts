@@ -6,11 +6,12 @@ import {
   type RateLimitState,
 } from '../../../policy-engine/format/rate-limit.ts'
 import { rateLimitKey } from '../../limits/rate-limit-key.ts'
+import { takeAll } from '../../limits/take-all.ts'
 import type { MatchedContext } from '../request-context.ts'
 
 /**
  * Rejects a body whose announced length exceeds the limit, before the gateway reads the body. Builds the upstream path.
- * Counts the request on a route with a rate limit.
+ * Counts the request on a route with a rate limit or with shared limits.
  * Reads `method`, `canonical`, `params`, `route`, `caller` and `clientAddress`. Sets `upstreamPath`, `rate` and
  * `rateHeaders`. Resets `decision` for a caller above the rate limit.
  * @returns a promise if this process cannot decide on the rate limit alone. The rejections are `body_too_large` (413),
@@ -23,7 +24,10 @@ export function enforceLimits(
   const upstreamPath = checkLimits(context, route, services.limits.targetBytes)
   if (typeof upstreamPath !== 'string') return upstreamPath
   context.upstreamPath = upstreamPath
-  const rateLimit = route.kind === 'authorization_server' ? undefined : route.rateLimit
+  if (route.kind === 'authorization_server') return undefined
+  const { rateLimit } = route
+  if (route.kind === 'api' && route.sharedLimits !== undefined)
+    return enforceSharedLimits(context, { own: rateLimit, shared: route.sharedLimits })
   if (rateLimit === undefined) return undefined
   const state = services.rateLimiter.take(rateLimit, rateLimitKey(rateLimit, caller, clientAddress))
   return state instanceof Promise
@@ -34,15 +38,38 @@ export function enforceLimits(
     : applyRateLimit(context, rateLimit, state)
 }
 
+function enforceSharedLimits(
+  context: MatchedContext,
+  limits: Parameters<typeof takeAll>[1],
+): Rejection | undefined | Promise<Rejection | undefined> {
+  const { caller, clientAddress, services } = context
+  const result = takeAll(services.rateLimiter, limits, caller, clientAddress)
+  return result instanceof Promise
+    ? result.then(({ limit, state }) =>
+        context.response.destroyed ? undefined : applyRateLimit(context, limit, state),
+      )
+    : applyRateLimit(context, result.limit, result.state)
+}
+
 function applyRateLimit(
   context: MatchedContext,
   rateLimit: RateLimit,
   state: RateLimitState,
 ): Rejection | undefined {
   context.rate = state
-  context.rateHeaders = ['ratelimit-policy', rateLimit.policyField, 'ratelimit', formatRateLimit(state)]
+  context.rateHeaders = [
+    'ratelimit-policy',
+    rateLimit.policyField,
+    'ratelimit',
+    formatRateLimit(rateLimit.name, state),
+  ]
   context.route.meter.rateLimited(state.allowed ? 'allowed' : 'limited')
   if (state.allowed) return undefined
   context.decision = undefined
-  return { rejected: 'rate_limited', retryAfterSeconds: Math.max(1, Math.ceil(state.retryAfterMs / 1_000)) }
+  context.route.meter.rejectedBy(rateLimit.name)
+  return {
+    rejected: 'rate_limited',
+    retryAfterSeconds: Math.max(1, Math.ceil(state.retryAfterMs / 1_000)),
+    limit: rateLimit.name,
+  }
 }

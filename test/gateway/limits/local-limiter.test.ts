@@ -117,5 +117,5 @@ t.test('the RateLimit header fields have the format of the IETF draft', async (t
   const limiter = new LocalLimiter({ maxEntries: 10 })
   limiter.take(limit, 'a', 0)
   limiter.take(limit, 'a', 0)
-  t.equal(formatRateLimit(limiter.take(limit, 'a', 0)), '"default";r=597;t=1')
+  t.equal(formatRateLimit(limit.name, limiter.take(limit, 'a', 0)), '"default";r=597;t=1')
 })

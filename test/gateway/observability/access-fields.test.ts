@@ -130,8 +130,17 @@ t.test('each kind of access line has exactly its fields', async (t) => {
   hasFields(t, limited, [...FORWARDED, 'rate_limit.remaining'], 'a route with a rate limit')
   t.equal(limited['rate_limit.remaining'], 0)
   const over = await call('/limited')
-  hasFields(t, over, [...REJECTED, 'rate_limit.remaining', 'error.type'], 'a request over the limit')
-  t.match(over, { 'auth.reason': 'rate_limited', 'error.type': 'rate_limited' })
+  hasFields(
+    t,
+    over,
+    [...REJECTED, 'rate_limit.remaining', 'rate_limit.rejected_by', 'error.type'],
+    'a request over the limit',
+  )
+  t.match(over, {
+    'rate_limit.rejected_by': 'default',
+    'auth.reason': 'rate_limited',
+    'error.type': 'rate_limited',
+  })
 
   const invalid = await call('/pub/x', { token: 'unknown' })
   hasFields(t, invalid, [...REJECTED, 'error.type'], 'an invalid token')

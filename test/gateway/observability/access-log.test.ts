@@ -86,6 +86,7 @@ const WHOLE: AccessEntry = {
   audience: { expected: 'https://api.test', actual: ['a', 'b', 'c', 'd', 'e', 'f'] },
   condition: 'team equals a',
   rateLimitRemaining: 0,
+  rateLimitRejected: undefined,
   errorType: 'token_invalid',
   errorCode: 'ERR_CODE',
 }

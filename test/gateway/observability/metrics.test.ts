@@ -55,6 +55,7 @@ function someMetrics() {
   route.decided({ decision: 'allow', reason: 'ok' })
   route.reported({ decision: 'deny', reason: 'insufficient_scope' })
   route.rateLimited('limited')
+  route.rejectedBy('api')
   route.asked(403)
   route.sessionEnded(1000)
   const upstream = metrics.upstream('api')
@@ -135,6 +136,7 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
   scopegate_policy_source_valid: ['gauge', '{source="s"} 0'],
   scopegate_rate_limit_entries: ['gauge', ' 9'],
   scopegate_rate_limit_fallback_total: ['counter', '{reason="failed"} 1'],
+  scopegate_rate_limit_rejections_total: ['counter', '{route="p/one",limit="api"} 1'],
   scopegate_rate_limit_total: ['counter', '{route="p/one",outcome="limited"} 1'],
   scopegate_revocation_channel_up: ['gauge', `{issuer="${ISSUER}"} 1`],
   scopegate_revocation_gaps_total: ['counter', ' 1'],
@@ -246,6 +248,7 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_rate_limit_entries: 'Rate limit counters in this process.',
   scopegate_rate_limit_fallback_total:
     'Rate limit decisions without Redis because Redis was unavailable or failed.',
+  scopegate_rate_limit_rejections_total: 'Requests that a rate limit rejected, by the name of the limit.',
   scopegate_rate_limit_total: 'Requests on routes with a rate limit.',
   scopegate_revocation_channel_up:
     '1 while the revocation channel of the issuer is connected, 0 while the channel is down and tokenCache.ttlWithoutPush applies.',

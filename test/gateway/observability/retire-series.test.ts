@@ -17,6 +17,7 @@ t.test('the series of a removed route expire after a delay, except when the rout
     meter.asked(200)
     meter.decided({ decision: 'allow', reason: 'ok' })
     meter.rateLimited('allowed')
+    meter.rejectedBy('api')
     meter.sessionEnded(1000)
   }
   const shown = async (name: string): Promise<number> =>

@@ -83,6 +83,7 @@ t.test('remove() removes all series of one route, and later increments on them a
     meter.decided(denied)
     meter.reported(denied)
     meter.rateLimited('limited')
+    meter.rejectedBy('api')
   }
   const [removed, kept] = [meters.of('p/removed'), meters.of('p/kept')]
   for (const meter of [removed, kept]) {

@@ -21,6 +21,7 @@ t.test('unparsedEntry() returns an entry that contains no value from the receive
     would: undefined,
     caller: undefined,
     rateLimitRemaining: undefined,
+    rateLimitRejected: undefined,
     scopesMissing: [],
     audience: undefined,
     condition: undefined,

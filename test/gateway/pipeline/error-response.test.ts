@@ -226,7 +226,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { rejected: 'rate_limited', retryAfterSeconds: 1 },
+    { rejected: 'rate_limited', retryAfterSeconds: 1, limit: 'default' },
     429,
     ['retry-after', '1'],
     {
@@ -237,7 +237,7 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { rejected: 'rate_limited', retryAfterSeconds: 2 },
+    { rejected: 'rate_limited', retryAfterSeconds: 2, limit: 'default' },
     429,
     ['retry-after', '2'],
     {

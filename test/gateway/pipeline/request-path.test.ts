@@ -54,7 +54,7 @@ const REJECTIONS: { readonly [Kind in Rejection['rejected']]: Extract<Rejection,
   },
   scope_missing: { rejected: 'scope_missing', needed: ['a'], missing: ['a'] },
   condition_failed: { rejected: 'condition_failed', condition: 'school_id equals {header.x-school-id}' },
-  rate_limited: { rejected: 'rate_limited', retryAfterSeconds: 1 },
+  rate_limited: { rejected: 'rate_limited', retryAfterSeconds: 1, limit: 'default' },
   overloaded: { rejected: 'overloaded', retryAfterSeconds: 1 },
   sessions_exhausted: { rejected: 'sessions_exhausted', limit: 1, retryAfterSeconds: 1 },
   body_too_large: { rejected: 'body_too_large', limitBytes: 1 },
@@ -182,9 +182,12 @@ t.test('each rejection has a different description, which contains its numbers',
     if ('limitBytes' in rejection) t.match(description, `${rejection.limitBytes} `, rejection.rejected)
   }
   t.equal(new Set(described.map(([, description]) => description)).size, described.length)
-  t.match(answerTo({ rejected: 'rate_limited', retryAfterSeconds: 1 }).body.error_description, /\b1 second\b/)
   t.match(
-    answerTo({ rejected: 'rate_limited', retryAfterSeconds: 7 }).body.error_description,
+    answerTo({ rejected: 'rate_limited', retryAfterSeconds: 1, limit: 'default' }).body.error_description,
+    /\b1 second\b/,
+  )
+  t.match(
+    answerTo({ rejected: 'rate_limited', retryAfterSeconds: 7, limit: 'default' }).body.error_description,
     /\b7 seconds\b/,
   )
 })

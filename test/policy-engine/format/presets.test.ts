@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
-import { readPresets } from '../../../policy-engine/format/presets.ts'
+import { NO_PRESETS, readPresets } from '../../../policy-engine/format/presets.ts'
 import { loadPolicies } from '../../../policy-engine/load/load-policies.ts'
 import { diagnosticsOf } from '../../fixtures/diagnostics-of.ts'
 
@@ -27,7 +27,7 @@ t.test('a missing preset is an error and grants no access', async (t) => {
   t.match(load(`defaults: { extends: none }\nroutes:\n  - { name: r, ${ROUTE} }\n`).codes, [
     /^P206 5:22 known: learning-platform, mcp/,
   ])
-  t.match(load(`routes:\n  - { name: r, extends: mcp, ${ROUTE} }\n`, new Map()).codes, [
+  t.match(load(`routes:\n  - { name: r, extends: mcp, ${ROUTE} }\n`, NO_PRESETS).codes, [
     /^P206 .*the file has no presets/,
   ])
   t.match(load(`routes:\n  - { name: r, extends: __proto__, ${ROUTE} }\n`).codes, [/^P206 /])
@@ -125,7 +125,7 @@ t.test('readPresets() lists every problem', async (t) => {
   t.strictSame(found('presets: { a: { extends: b }, b: {} }'), ['C101 1:17'])
   t.strictSame(found('presets: { A: {} }'), ['C105 1:12'])
   t.strictSame(found('presets: [a]'), ['C104 1:10'])
-  t.strictSame(found('other: {}'), ['C103 1:1'])
+  t.strictSame(found('other: {}'), ['C101 1:1'])
   t.strictSame(found(''), ['C002 undefined:undefined'])
   t.strictSame(
     diagnosticsOf(() => readPresets(join(t.testdir({}), 'presets.yaml'))).map(({ code }) => code),
@@ -187,5 +187,68 @@ routes:
       ),
       ['C105 3:26', 'P320 2:26'],
     )
+  },
+)
+
+t.test('shared limits are checked with all other values of the file', async (t) => {
+  const found = (text: string) =>
+    diagnosticsOf(() => readPresets(join(t.testdir({ 'presets.yaml': text }), 'presets.yaml'))).map(
+      ({ code, message, location: { line, column } }) => `${code} ${line}:${column} ${message}`,
+    )
+  const limit = (keys: string) => found(`sharedLimits: { api: { per: 1m, ${keys} } }`)
+  t.strictSame(limit('key: client'), ['C106 1:22 sharedLimits.api must have exactly one of requests, plans'])
+  t.strictSame(limit('requests: 1, key: client, claim: tenant'), [
+    'C106 1:22 sharedLimits.api must have exactly one of key, claim',
+  ])
+  t.strictSame(limit('requests: 1, key: client, plans: { claim: plan, values: { a: 1 }, default: 1 }'), [
+    'C106 1:22 sharedLimits.api must have exactly one of requests, plans',
+  ])
+  t.strictSame(limit('requests: 1, key: ip'), ['C102 1:51 "ip" is not one of client, subject, address'])
+  t.strictSame(limit('key: client, plans: { claim: plan, values: {}, default: 1 }'), [
+    'C106 1:76 sharedLimits.api.plans.values is empty',
+  ])
+  t.strictSame(limit('key: client, plans: { claim: plan, values: { a: 1 } }'), [
+    'C103 1:46 the key "default" is missing in sharedLimits.api.plans',
+  ])
+  t.strictSame(limit('key: client, plans: { claim: plan, values: { a: 1, b: 5 }, default: 6 }'), [
+    'C365 1:101 the default of sharedLimits.api.plans is higher than the limit of every plan',
+  ])
+  t.strictSame(limit('key: client, plans: { claim: plan, values: { a: 1, b: 5 }, default: 5 }'), [])
+  t.match(found('sharedLimits: { default: { requests: 1, per: 1m, key: client } }'), [
+    /^C105 1:17 "default" is not a name .* other than default$/,
+  ])
+  t.strictSame(found('{}'), ['C106 1:1 the file is empty'])
+  t.strictSame(
+    found(
+      'presets: { a: { sharedLimits: [apps] } }\nsharedLimits: { api: { requests: 1, per: 1m, key: client } }',
+    ),
+    ['P207 1:32 shared limit "apps" is not defined'],
+  )
+})
+
+t.test(
+  'a route replaces the shared limits of the defaults, and the defaults those of the preset',
+  async (t) => {
+    const file = join(
+      t.testdir({
+        'presets.yaml':
+          'presets: { p: { anonymous: deny, sharedLimits: [one] } }\nsharedLimits: { one: { requests: 1, per: 1m, key: client }, two: { requests: 2, per: 1m, claim: /org/id } }',
+      }),
+      'presets.yaml',
+    )
+    const names = (defaults: string, route: string) =>
+      load(
+        `defaults: { extends: p, ${defaults} }\nroutes:\n  - { name: r, ${route} ${ROUTE} }\n`,
+        readPresets(file),
+      ).routes.map(({ sharedLimits }) => sharedLimits?.map(({ name }) => name))
+    t.strictSame(names('', ''), [['one']])
+    t.strictSame(names('sharedLimits: [two]', ''), [['two']])
+    t.strictSame(names('sharedLimits: [two]', 'sharedLimits: [two, one],'), [['two', 'one']])
+    t.strictSame(
+      names('rateLimit: { requests: 1, per: 1m, by: route }', ''),
+      [['one']],
+      'a rateLimit adds a limit',
+    )
+    t.strictSame(names('', 'sharedLimits: [],'), [undefined])
   },
 )

@@ -1,0 +1,147 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
+import { readPresets } from '../../policy-engine/format/presets.ts'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { send } from '../fixtures/send.ts'
+import { until } from '../fixtures/until.ts'
+
+const LIMITS = `sharedLimits:
+  api: { requests: 3, per: 1h, key: subject }
+  tenants: { requests: 2, per: 1h, claim: tenant }
+  apps: { per: 1h, key: client, plans: { claim: plan, values: { free: 1, pro: 3 }, default: 2 } }
+  places: { requests: 5, per: 1h, key: address }
+`
+const ROUTES = ['one', 'two', 'tenants', 'apps', 'both', 'plain']
+const NAMES: Readonly<Record<string, string>> = {
+  one: 'sharedLimits: [api]',
+  two: 'sharedLimits: [api]',
+  tenants: 'sharedLimits: [tenants]',
+  apps: 'sharedLimits: [apps]',
+  both: 'sharedLimits: [places, api], rateLimit: { requests: 2, per: 1h, by: route }',
+  plain: 'sharedLimits: []',
+}
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+defaults: { anonymous: allow, sharedLimits: [places] }
+routes:
+${ROUTES.map((name) => `  - { name: ${name}, match: { methods: [GET], path: /${name} }, ${NAMES[name]} }\n`).join('')}`
+
+/** Starts a gateway with shared limits, and returns a function that sends a request. */
+async function start(t: Test, change = (config: GatewayConfig) => config) {
+  const under = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change(config) {
+      const folder = join(config.policiesDir, '.config')
+      const presetsFile = join(folder, 'presets.yaml')
+      mkdirSync(folder)
+      writeFileSync(presetsFile, LIMITS)
+      return change({
+        ...config,
+        trustedProxies: ['127.0.0.1'],
+        presetsFile,
+        presets: readPresets(presetsFile),
+      })
+    },
+  })
+  let tokens = 0
+  return {
+    ...under,
+    /** Sends a request with a token of these claims. Without claims, sends no token. */
+    ask(path: string, claims?: Readonly<Record<string, unknown>>, from = '203.0.113.1') {
+      tokens += 1
+      const token = claims === undefined ? undefined : `token-${tokens}`
+      if (token !== undefined) under.issuer.store(token, { client_id: 'app', scope: 'openid', ...claims })
+      return send(under.gateway.url + path, { token, headers: { 'x-forwarded-for': from } })
+    },
+  }
+}
+
+t.test('all routes that name a limit count together, and the fields name the limit', async (t) => {
+  const { ask, upstream, log, gateway } = await start(t)
+  const alice = { sub: 'alice' }
+  for (const [path, remaining] of [
+    ['/one', 2],
+    ['/two', 1],
+    ['/one', 0],
+  ] as const) {
+    const { status, headers } = await ask(path, alice)
+    t.equal(status, 200)
+    t.equal(headers.get('ratelimit-policy'), '"api";q=3;w=3600')
+    t.match(headers.get('ratelimit'), new RegExp(`^"api";r=${remaining};t=\\d+$`))
+  }
+  const rejected = await ask('/two', alice)
+  t.equal(rejected.status, 429)
+  const wait = Number(rejected.headers.get('retry-after'))
+  t.ok(wait > 1_190 && wait <= 1_200, `${wait} s: a third of an hour`)
+  t.match(rejected.headers.get('ratelimit'), /^"api";r=0;t=\d+$/)
+  t.equal(upstream.requests.length, 3)
+  t.equal((await ask('/two', { sub: 'bob' })).status, 200, 'another subject has another count')
+
+  const line = await until('the line', async () =>
+    log().find((one) => one['request_id'] === rejected.headers.get('x-request-id')),
+  )
+  t.match(line, { 'error.type': 'rate_limited', 'rate_limit.rejected_by': 'api' })
+  const metrics = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
+  t.match(metrics, /scopegate_rate_limit_rejections_total\{route="test\/two",limit="api"\} 1\n/)
+  t.match(metrics, /scopegate_rate_limit_total\{route="test\/two",outcome="limited"\} 1\n/)
+})
+
+t.test('a limit by a claim counts each value, and falls back to the address', async (t) => {
+  const { ask } = await start(t)
+  const statuses = async (
+    all: readonly (readonly [claims: Record<string, unknown> | undefined, from?: string])[],
+  ) => {
+    const found: number[] = []
+    for (const [claims, from] of all) found.push((await ask('/tenants', claims, from)).status)
+    return found
+  }
+  const of = (tenant: unknown, sub = 'alice') => ({ sub, tenant })
+  t.strictSame(
+    await statuses([[of('a', 'alice')], [of('a', 'bob')], [of('a', 'carol'), '203.0.113.9'], [of('b')]]),
+    [200, 200, 429, 200],
+    'subjects and addresses do not matter',
+  )
+  t.strictSame(
+    await statuses([[undefined], [of(['a', 'b'])], [of(['c'])], [of({ a: 1 })], [of(undefined)], [of(null)]]),
+    [200, 200, 429, 429, 429, 429],
+    'no token, a list, a map and a missing claim share the count of the address',
+  )
+  t.strictSame(await statuses([[undefined, '203.0.113.2'], [of('x'.repeat(1_024))]]), [200, 200])
+})
+
+t.test('a plan determines the limit, and the default applies to every other value', async (t) => {
+  const { ask } = await start(t)
+  const policyOf = async (client_id: string, plan?: unknown) =>
+    (await ask('/apps', { client_id, plan })).headers.get('ratelimit-policy')
+  t.equal(await policyOf('a', 'free'), '"apps";q=1;w=3600')
+  t.equal(await policyOf('b', 'pro'), '"apps";q=3;w=3600')
+  for (const plan of [undefined, 'gold', ['pro'], ['pro', 'free'], { pro: 1 }, true, '', '__proto__'])
+    t.equal(await policyOf(`c${String(plan)}`, plan), '"apps";q=2;w=3600', JSON.stringify(plan))
+  t.equal((await ask('/apps')).headers.get('ratelimit-policy'), '"apps";q=2;w=3600')
+  t.equal((await ask('/apps', { client_id: 'a', plan: 'free' })).status, 429)
+  t.equal((await ask('/apps', { client_id: 'a', plan: 'pro' })).status, 200, 'another plan, another count')
+})
+
+t.test('several limits apply together, and the fields describe the limit nearest to its end', async (t) => {
+  const { ask, gateway } = await start(t)
+  const policyOf = (answer: Awaited<ReturnType<typeof ask>>) => answer.headers.get('ratelimit-policy')
+  t.equal(policyOf(await ask('/both', { sub: 'alice' })), '"default";q=2;w=3600', 'one left, two of api')
+  t.equal((await ask('/one', { sub: 'alice' })).status, 200)
+  t.equal((await ask('/one', { sub: 'alice' })).status, 200)
+  const rejected = await ask('/both', { sub: 'alice' })
+  t.equal(rejected.status, 429)
+  t.equal(policyOf(rejected), '"api";q=3;w=3600')
+  const second = await ask('/both', { sub: 'bob' })
+  t.equal(second.status, 200, 'the rejected request did not count against the limit of the route')
+  t.equal(policyOf(second), '"default";q=2;w=3600')
+  const third = await ask('/both', { sub: 'carol' })
+  t.equal(third.status, 429)
+  t.equal(third.headers.get('retry-after'), '1800')
+  const metrics = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
+  t.match(metrics, /scopegate_rate_limit_rejections_total\{route="test\/both",limit="default"\} 1\n/)
+  t.equal((await ask('/plain')).headers.get('ratelimit'), null, 'an empty list removes the default')
+})
