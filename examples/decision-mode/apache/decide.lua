@@ -11,6 +11,11 @@ local OMITTED = {
   ['te'] = true, ['trailer'] = true, ['transfer-encoding'] = true, ['upgrade'] = true,
 }
 
+-- Headers of the decision for the response to a browser, and the variables for httpd.conf.
+local CORS = {
+  ['access-control-allow-origin'] = 'CORS_ORIGIN', ['access-control-expose-headers'] = 'CORS_EXPOSE', ['vary'] = 'CORS_VARY',
+}
+
 -- Removes the headers that Connection names. RFC 9110 section 7.6.1. mod_proxy would remove them after the decision.
 local function remove_connection(r)
   local named = {}
@@ -46,6 +51,8 @@ function decide(r)
     for name, value in pairs(decision) do
       if name:find('^x%-auth%-') or name == 'x-request-id' then r.headers_in[name] = value end
     end
+    r.subprocess_env['SCOPEGATE_ALLOWS'] = '1'
+    for name, variable in pairs(CORS) do r.subprocess_env[variable] = decision[name] end
     return apache2.OK
   end
   -- Every other status is a denial.

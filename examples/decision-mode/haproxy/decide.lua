@@ -7,6 +7,11 @@ local OMITTED = {
   ['te'] = true, ['trailer'] = true, ['transfer-encoding'] = true, ['upgrade'] = true,
 }
 
+-- Headers of the decision for the response to a browser, and the variables for haproxy.cfg.
+local CORS = {
+  ['access-control-allow-origin'] = 'cors_origin', ['access-control-expose-headers'] = 'cors_expose', ['vary'] = 'cors_vary',
+}
+
 -- Calls `use` with each name and value. HAProxy numbers the values of a header from 0.
 local function each_header(headers, use)
   for name, values in pairs(headers) do
@@ -47,6 +52,10 @@ core.register_action('decide', { 'http-req' }, function(txn)
       if name:sub(1, 7) == 'x-auth-' then txn.http:req_set_header(name, value) end
     end)
     txn.http:req_set_header('x-request-id', decision.headers['x-request-id'][0])
+    for name, variable in pairs(CORS) do
+      local values = decision.headers[name]
+      if values then txn:set_var('txn.' .. variable, values[0]) end
+    end
     txn:set_var('txn.scopegate_allows', true)
     return
   end

@@ -1,8 +1,11 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import t from 'tap'
 import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
-import { OK_REPLY } from '../../fixtures/recording-upstream.ts'
+import { OK_REPLY, startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
 import { send } from '../../fixtures/send.ts'
 import { type Ingress, startExample, testIngress } from './ingress.ts'
 
@@ -24,25 +27,43 @@ const NGINX = {
 
 testIngress(NGINX)
 
+t.test('nginx asks for all decisions on one connection', async (t) => {
+  const upstream = await startRecordingUpstream()
+  t.teardown(() => upstream.close())
+  let connections = 0
+  const decisions = createServer((_request, response) => response.end()).on('connection', () => {
+    connections += 1
+  })
+  await once(decisions.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    decisions.closeAllConnections()
+    decisions.close()
+  })
+  const { port } = decisions.address() as AddressInfo
+  const to = { decisions: `http://127.0.0.1:${port}`, upstream: upstream.url }
+  const url = await startExample(t, { ...NGINX, folder: FOLDER }, to)
+  for (const path of ['/pub/x', '/.well-known/x', '/pub/y', '/pub/z'])
+    t.equal((await send(`${url}${path}`)).status, 200)
+  t.equal(connections, 1)
+})
+
 /** Adds the directives of the page to the blocks of the example. */
-function addBrowserDirectives(text: string, decisions: string): string {
+function addBrowserDirectives(text: string): string {
   const blocks = [...PAGE.matchAll(/^```nginx in (.*)\n([\s\S]*?)^```$/gm)]
   t.same(
     blocks.map(([, where]) => where),
     ['server', 'location /', 'location @denied'],
   )
-  return blocks
-    .reduce(
-      (config, [, where = '', directives = '']) =>
-        config.replace(`  ${where} {\n`, `$&${directives.replaceAll('$', '$$$$')}`),
-      text,
-    )
-    .replaceAll('127.0.0.1:4010', new URL(decisions).host)
+  return blocks.reduce(
+    (config, [, where = '', directives = '']) =>
+      config.replace(`  ${where} {\n`, `$&${directives.replaceAll('$', '$$$$')}`),
+    text,
+  )
 }
 
 t.test('with the directives of the page, a page of a browser can use the API through nginx', async (t) => {
   const { decisions, gateway, upstream } = await startDecisionEndpoint(t, 'auth-request')
-  const adapt = (text: string, dir: string) => NGINX.adapt(addBrowserDirectives(text, decisions), dir)
+  const adapt = (text: string, dir: string) => NGINX.adapt(addBrowserDirectives(text), dir)
   const example = { ...NGINX, folder: FOLDER, adapt }
   const url = await startExample(t, example, { decisions, upstream: upstream.url })
   const before = upstream.requests.length
