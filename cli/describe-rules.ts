@@ -1,5 +1,9 @@
 import { formatDuration } from '../platform/diagnostics/schema/value-formats.ts'
+import type { Caller } from '../policy-engine/decide/caller.ts'
 import type { ExplainedCondition } from '../policy-engine/decide/explain-decision.ts'
+import { singleClaim } from '../policy-engine/decide/named-claims.ts'
+import type { RateLimitRule } from '../policy-engine/format/rate-limit.ts'
+import type { SharedLimit } from '../policy-engine/format/shared-limits.ts'
 import type { AuthenticationRule, CorsRule, Operand, ScopeRule } from '../policy-engine/load/policy-route.ts'
 
 export function describeCorsList(list: readonly string[] | undefined): string {
@@ -29,6 +33,34 @@ export function formatAuthentication({ acr, maxAgeSeconds }: AuthenticationRule)
     ...(acr.length > 0 ? [`acr one of: ${acr.join(', ')}`] : []),
     ...(maxAgeSeconds === undefined ? [] : [`within ${formatDuration(maxAgeSeconds * 1_000)}`]),
   ].join(' and ')
+}
+
+/** Describes the rate limit of a route, e.g. `600 per 1m by client`. */
+export function describeRateLimit({ requests, perMs, by }: RateLimitRule): string {
+  return `${requests} per ${formatDuration(perMs)} by ${by}`
+}
+
+/**
+ * Describes a shared limit, e.g. `api: 1000 per 1m by subject`, or with plans
+ * `apps: 60 per 1m by client; by claim plan: free 60, pro 6000`.
+ */
+export function describeSharedLimit(limit: SharedLimit): string {
+  const { plans } = limit
+  const numbers = plans?.values.map(({ plan, requests }) => `${plan} ${requests}`).join(', ')
+  return `${describeLimit(limit, limit.requests)}${plans === undefined ? '' : `; by claim ${plans.claim}: ${numbers}`}`
+}
+
+/** Describes a shared limit for one caller, e.g. `apps: 6000 per 1m by client (plan pro)`. */
+export function describeLimitOf(limit: SharedLimit, caller: Caller | undefined): string {
+  const { plans } = limit
+  if (plans === undefined) return describeLimit(limit, limit.requests)
+  const plan = singleClaim(caller?.claims, plans.claim)
+  const known = plans.values.find((one) => one.plan === plan)
+  return `${describeLimit(limit, known?.requests ?? limit.requests)} (${known === undefined ? 'no plan' : `plan ${known.plan}`})`
+}
+
+function describeLimit({ name, perMs, key, claim }: SharedLimit, requests: number): string {
+  return `${name}: ${requests} per ${formatDuration(perMs)} by ${claim === undefined ? key : `claim ${claim}`}`
 }
 
 /** Describes the operands of a condition, e.g. `school_id "s1" equals header x-school-id "s1"`. */

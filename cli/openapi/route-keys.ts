@@ -13,7 +13,17 @@ import type { PlainMap } from './plain-data.ts'
  * applied. An import of an operation with these keys creates the same route.
  */
 export function routeKeys(route: PolicyRoute): PlainMap {
-  const { matchHeaders, scopes, anonymous, rateLimit, retries, headers, mount, rewritePath } = route
+  const {
+    matchHeaders,
+    scopes,
+    anonymous,
+    rateLimit,
+    sharedLimits = [],
+    retries,
+    headers,
+    mount,
+    rewritePath,
+  } = route
   // A mounted route without its own rewrite forwards to the path below the mount.
   const path = mount === undefined ? route.path : rewritePath
   const match = {
@@ -47,6 +57,7 @@ export function routeKeys(route: PolicyRoute): PlainMap {
       : {
           rateLimit: { requests: rateLimit.requests, per: formatDuration(rateLimit.perMs), by: rateLimit.by },
         }),
+    ...(sharedLimits.length === 0 ? {} : { sharedLimits: sharedLimits.map(({ name }) => name) }),
     ...(route.bodyLimitBytes === undefined ? {} : { bodyLimit: formatByteSize(route.bodyLimitBytes) }),
     ...(route.websocket ? { websocket: true } : {}),
     ...(route.upstreamAuth === 'none' ? {} : { upstreamAuth: route.upstreamAuth }),

@@ -6,7 +6,14 @@ import { describeCondition } from '../../policy-engine/decide/compile-condition.
 import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
-import { describeComparison, describeCors, formatAuthentication, formatScopeRule } from '../describe-rules.ts'
+import {
+  describeComparison,
+  describeCors,
+  describeLimitOf,
+  describeRateLimit,
+  formatAuthentication,
+  formatScopeRule,
+} from '../describe-rules.ts'
 import { decisionHeaders, type ExplainedSimulation } from './explain-simulation.ts'
 
 type Row = readonly [label: string, status: 'ok' | 'DENY' | 'n/a' | 'note' | '', text: string]
@@ -92,15 +99,10 @@ function accessRows(
       : []),
     ...(policy.preset === undefined ? [] : [['preset', '', policy.preset] as Row]),
     ...(policy.mount === undefined ? [] : [['mount', '', policy.mount] as Row]),
-    ...(policy.rateLimit === undefined
-      ? []
-      : [
-          [
-            'limits',
-            '',
-            `${policy.rateLimit.requests} per ${seconds(policy.rateLimit.perMs / 1_000)} by ${policy.rateLimit.by}`,
-          ] as Row,
-        ]),
+    ...(policy.rateLimit === undefined ? [] : [['limits', '', describeRateLimit(policy.rateLimit)] as Row]),
+    ...(policy.sharedLimits ?? []).map(
+      (limit): Row => ['limits', '', describeLimitOf(limit, explained.caller)],
+    ),
     ...(upstream === undefined || explanation === undefined
       ? []
       : [['upstream', '', describeUpstream(policy, upstream, explained.credentialHeader)] as Row]),

@@ -1,7 +1,7 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
-import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import { isRateLimited, type PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import { type Representation, representation } from './discovery-document.ts'
 
@@ -241,7 +241,7 @@ curl -sS ${baseUrl}${ENDPOINTS.revocation} -d "token=$REFRESH_TOKEN" -d "client_
  * rate limit, and WebSocket routes can cause this status. The number of WebSocket sessions has a limit.
  */
 function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptions): string {
-  const limits = routes.some((route) => route.rateLimit !== undefined || route.websocket)
+  const limits = routes.some((route) => isRateLimited(route) || route.websocket)
   const where = [...(bundledAuthorizationServer ? ['registration'] : []), ...(limits ? ['API'] : [])]
   if (where.length === 0) return ''
   return `\n| 429 \`rate_limited\` | ${where.join(', ')} | wait for the seconds in \`Retry-After\` |`

@@ -3,7 +3,7 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { toRecord } from '../../platform/diagnostics/record.ts'
 import { neededScopes } from '../../policy-engine/decide/scope-check.ts'
 import type { UnavailableMatch } from '../../policy-engine/decide/select-route.ts'
-import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import { isRateLimited, type PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
 import { type JsonObject, mergeComponents } from './openapi-components.ts'
 
@@ -141,7 +141,7 @@ function secured(operation: JsonObject, route: PolicyRoute): JsonObject {
     '401': { $ref: '#/components/responses/Unauthorized' },
   }
   if (route.scopes !== undefined) responses['403'] = forbidden(route)
-  if (route.rateLimit !== undefined) responses['429'] = { $ref: '#/components/responses/TooManyRequests' }
+  if (isRateLimited(route)) responses['429'] = { $ref: '#/components/responses/TooManyRequests' }
   return { ...rest, security: securityOf(route), responses }
 }
 

@@ -87,6 +87,11 @@ export type PolicyRoute = {
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
 }
 
+/** Returns whether the gateway can respond 429 to requests of a caller because of their number. */
+export function isRateLimited({ rateLimit, sharedLimits }: PolicyRoute): boolean {
+  return rateLimit !== undefined || sharedLimits !== undefined
+}
+
 /** Literal value in a policy. Comparisons do not convert types: 1 is not "1". */
 export type Literal = string | number | boolean
 

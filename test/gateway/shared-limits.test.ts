@@ -1,10 +1,18 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { sumSamples } from '../../bench/product/sum-samples.ts'
 import type { GatewayConfig } from '../../gateway/config/gateway-config.ts'
+import { LocalLimiter } from '../../gateway/limits/local-limiter.ts'
+import { rateLimitKey } from '../../gateway/limits/rate-limit-key.ts'
 import { readPresets } from '../../policy-engine/format/presets.ts'
+import { compileSharedLimit } from '../../policy-engine/format/rate-limit.ts'
+import { aCaller } from '../fixtures/a-caller.ts'
+import { startFastifyService } from '../fixtures/a-fastify-service.ts'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
+import { startRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
 const LIMITS = `sharedLimits:
@@ -144,4 +152,117 @@ t.test('several limits apply together, and the fields describe the limit nearest
   const metrics = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
   t.match(metrics, /scopegate_rate_limit_rejections_total\{route="test\/both",limit="default"\} 1\n/)
   t.equal((await ask('/plain')).headers.get('ratelimit'), null, 'an empty list removes the default')
+})
+
+t.test('the proxy and the decision endpoint count together', async (t) => {
+  const { ask, log, issuer } = await start(t, (config) => ({
+    ...config,
+    decisions: { listen: { host: '127.0.0.1', port: 0 }, protocol: 'forward-auth' },
+  }))
+  const decisions = String(log().find(({ event }) => event === 'serving_decisions')?.['url'])
+  issuer.store('alice', { sub: 'alice', client_id: 'app', scope: 'openid' })
+  const decide = (path: string) =>
+    send(decisions, {
+      token: 'alice',
+      headers: {
+        'x-forwarded-method': 'GET',
+        'x-forwarded-uri': path,
+        'x-forwarded-host': 'api.test',
+        'x-forwarded-proto': 'https',
+        'x-forwarded-for': '203.0.113.1',
+      },
+    })
+  t.equal((await ask('/one', { sub: 'alice' })).status, 200)
+  t.equal((await decide('/one')).status, 200)
+  t.equal((await decide('/two')).status, 200)
+  const denied = await decide('/two')
+  t.equal(denied.status, 429)
+  t.match(denied.headers.get('ratelimit'), /^"api";r=0;t=\d+$/)
+  t.equal((await ask('/one', { sub: 'alice' })).status, 429)
+})
+
+t.test('the Fastify plugin enforces a limit of several routes', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'scopegate-limits-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const presets = join(folder, 'presets.yaml')
+  writeFileSync(presets, LIMITS)
+  const { url, issuer } = await startFastifyService(t, {
+    policy: POLICY,
+    settings: { presets },
+    routes: (app) => app.get('/one', async () => 'one').get('/two', async () => 'two'),
+  })
+  issuer.store('alice', { sub: 'alice', client_id: 'app', scope: 'openid' })
+  const statuses: number[] = []
+  for (const path of ['/one', '/two', '/one', '/two'])
+    statuses.push((await send(url + path, { token: 'alice' })).status)
+  t.strictSame(statuses, [200, 200, 200, 429])
+})
+
+t.test('gateways with one Redis count together, and each counts alone while Redis is stopped', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'scopegate-limits-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const redis = await startRedis({ folder })
+  let isRunning = true
+  t.teardown(() => (isRunning ? redis.stop() : undefined))
+  const change = (config: GatewayConfig) => ({ ...config, redis: { url: redis.url } })
+  const [one, two] = [await start(t, change), await start(t, change)]
+  const fallbacks = async () => {
+    const texts = [one, two].map(async ({ gateway }) =>
+      (await fetch(`${gateway.managementUrl}/metrics`)).text(),
+    )
+    const sums = (await Promise.all(texts)).map((text) =>
+      sumSamples(text, 'scopegate_rate_limit_fallback_total'),
+    )
+    return sums.reduce((sum, value) => sum + value, 0)
+  }
+  let tried = 0
+  // Repeats with another subject and address, because a gateway counts alone when Redis does not respond in time.
+  const answers = await until('Redis counted all requests', async () => {
+    tried += 1
+    const before = await fallbacks()
+    const found = []
+    for (const [under, path] of [
+      [one, '/one'],
+      [two, '/two'],
+      [one, '/both'],
+      [two, '/both'],
+      [one, '/one'],
+    ] as const)
+      found.push(await under.ask(path, { sub: `alice-${tried}` }, `203.0.113.${tried}`))
+    return (await fallbacks()) === before && found
+  })
+  t.strictSame(
+    answers.map(({ status }) => status),
+    [200, 200, 200, 429, 429],
+  )
+  t.equal(answers[3]?.headers.get('ratelimit-policy'), '"api";q=3;w=3600')
+
+  await redis.stop()
+  isRunning = false
+  for (const under of [one, two]) {
+    const statuses: number[] = []
+    for (const path of ['/one', '/two', '/one', '/two'])
+      statuses.push((await under.ask(path, { sub: 'bob' })).status)
+    t.strictSame(statuses, [200, 200, 200, 429], 'the full limit for each gateway')
+  }
+})
+
+t.test('hostile values of claims cannot fill the memory', async (t) => {
+  const { limit } = compileSharedLimit({
+    name: 'api',
+    requests: 5,
+    perMs: 1_000,
+    key: 'claim',
+    claim: 'tenant',
+  })
+  const limiter = new LocalLimiter({ maxEntries: 50 })
+  let longest = 0
+  for (let count = 0; count < 500; count += 1) {
+    const claims = new Map([['tenant', `${count}${'x'.repeat(1_000)}`]])
+    const key = rateLimitKey(limit, aCaller({ claims }), '203.0.113.1')
+    longest = Math.max(longest, key.length)
+    limiter.take(limit, key, 0)
+  }
+  t.equal(limiter.size, 50)
+  t.ok(longest < 100, `${longest} characters`)
 })

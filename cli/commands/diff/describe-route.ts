@@ -3,6 +3,7 @@ import { describeOperand } from '../../../policy-engine/decide/compile-condition
 import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
 import type { ScopeCheck, ScopeNeed } from '../../../policy-engine/decide/scope-check.ts'
 import type { Condition, HeaderChanges, HeaderRules } from '../../../policy-engine/load/policy-route.ts'
+import { describeRateLimit, describeSharedLimit } from '../../describe-rules.ts'
 
 /** Formats scopes: `all: a, b; any: c, d`. `withImplied` adds the scopes that imply each scope. */
 export function describeScopes(check: ScopeCheck | undefined, withImplied = false): string {
@@ -29,13 +30,11 @@ function describeCondition({ claim, test }: Condition): string {
 
 /** Describes the settings of a route other than its access rules, by name. */
 export function describeService({ policy }: CompiledRoute): Readonly<Record<string, string>> {
-  const { rateLimit, retries } = policy
+  const { rateLimit, sharedLimits = [], retries } = policy
   return {
     upstream: policy.upstream ?? 'none',
-    'rate limit':
-      rateLimit === undefined
-        ? 'none'
-        : `${rateLimit.requests} per ${describeDuration(rateLimit.perMs)} by ${rateLimit.by}`,
+    'rate limit': rateLimit === undefined ? 'none' : describeRateLimit(rateLimit),
+    'shared limits': sharedLimits.length === 0 ? 'none' : sharedLimits.map(describeSharedLimit).join(', '),
     timeout: describeDuration(policy.timeoutMs),
     'idle timeout': describeDuration(policy.idleTimeoutMs),
     retries: retries === undefined ? 'none' : `${retries.attempts} on ${retries.on.join(', ')}`,

@@ -23,11 +23,13 @@ import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
 import { someResources } from '../../fixtures/some-resources.ts'
 
 const ROOT = findPackageRoot()
+const SHARED = { name: 'api', requests: 6, perMs: 60_000, key: 'client' } as const
+const PRESETS = { byName: new Map(), limits: new Map([['api', SHARED]]) }
 const ANYTHING = {
   catalogue: undefined,
   upstreams: undefined,
   authorizationServers: undefined,
-  presets: undefined,
+  presets: PRESETS,
 }
 const SCOPES = ['a:read', 'a:write', 'b:read', 'b:write']
 const RUNS = 150
@@ -47,6 +49,7 @@ const generatedRoute = fc
     any: scopes,
     anonymous: fc.constantFrom('allow' as const, 'challenge' as const, 'deny' as const),
     limit: fc.option(fc.integer({ min: 1, max: 9 })),
+    isShared: fc.boolean(),
     timeoutMs: fc.option(fc.constantFrom(250, 90_000, 7_200_000), { nil: undefined }),
     bodyLimitBytes: fc.option(fc.constantFrom(1, 1_024, 10_485_760), { nil: undefined }),
     upstreamAuth: fc.constantFrom('none' as const, 'assertion' as const, 'forward' as const),
@@ -102,6 +105,7 @@ const generatedRoute = fc
       // With only one scope, `any` and `all` are equivalent. The import writes `all`.
       scopes: one.all.length + any.length === 0 || any.length === 1 ? undefined : { all: one.all, any },
       rateLimit: one.limit === null ? undefined : { requests: one.limit, perMs: 60_000, by: 'client' },
+      ...(one.isShared ? { sharedLimits: [SHARED] } : {}),
     })
   })
 
@@ -156,6 +160,7 @@ t.test(
         const files = [{ name: 'test.policy.yaml', source: { text } }]
         const loaded = loadPolicies({
           dir: folder,
+          presets: PRESETS,
           sources: { folder: { names: ['test.policy.yaml'] }, files },
         })
         if (loaded.routes.length === 0) throw new Error(JSON.stringify(loaded.diagnostics))

@@ -25,6 +25,8 @@ t.test('authWalkthrough() mentions the status 429 only if a client can receive i
   const rateLimit = { requests: 6, perMs: 60_000, by: 'client' as const }
   t.same(rowsOf({}), [])
   t.match(rowsOf({ routes: [aPolicyRoute({ rateLimit })] }), [/^\| 429 `rate_limited` \| API \|/])
+  const sharedLimits = [{ name: 'api', requests: 6, perMs: 60_000, key: 'client' as const }]
+  t.match(rowsOf({ routes: [aPolicyRoute({ sharedLimits })] }), [/^\| 429 `rate_limited` \| API \|/])
   t.match(rowsOf({ routes: [aPolicyRoute({ websocket: true })] }), [/^\| 429 `rate_limited` \| API \|/])
   t.match(rowsOf({ bundledAuthorizationServer: true }), [/^\| 429 `rate_limited` \| registration \|/])
 })

@@ -96,6 +96,12 @@ t.test('buildOpenapi() mentions the status 429 only if a route has a rate limit'
   ])
   t.equal(document.components.responses['api.TooManyRequests'].description, 'theirs')
   t.same(Object.keys(document.paths['/api/courses/{id}'].get.responses), ['401', '403', 'default'])
+  const shared = { name: 'api', requests: 6, perMs: 60_000, key: 'client' } as const
+  t.same(
+    build([aPolicyRoute({ path: '/a', sharedLimits: [shared] })], []).paths['/a'].get.responses['429'],
+    { $ref: '#/components/responses/TooManyRequests' },
+    'a shared limit',
+  )
 })
 
 t.test('buildOpenapi() separates components of two upstreams', async (t) => {

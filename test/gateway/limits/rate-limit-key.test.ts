@@ -1,6 +1,11 @@
 import t from 'tap'
 import { rateLimitKey } from '../../../gateway/limits/rate-limit-key.ts'
-import { compileRateLimit, type RateLimitBy } from '../../../policy-engine/format/rate-limit.ts'
+import type { ClaimValue } from '../../../policy-engine/decide/named-claims.ts'
+import {
+  compileRateLimit,
+  compileSharedLimit,
+  type RateLimitBy,
+} from '../../../policy-engine/format/rate-limit.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 
 const keyOf = (
@@ -63,3 +68,28 @@ t.test(
     t.not(keyOf('subject', { subject: `${long}1` }), keyOf('subject', { subject: `${long}2` }))
   },
 )
+
+t.test('rateLimitKey() uses one value of a claim, and otherwise the address', async (t) => {
+  const { limit } = compileSharedLimit({ name: 'api', requests: 1, perMs: 1_000, key: 'claim', claim: 'org' })
+  const of = (value: ClaimValue | undefined, caller = ALICE, name = limit) =>
+    rateLimitKey(name, aCaller({ ...caller, claims: new Map([['org', value]]) }), '203.0.113.9')
+  t.match(of('acme'), /^@api 1\/1000 v:https:\/\/api\.test acme$/)
+  t.equal(of('acme'), of('acme', { subject: 'bob', clientId: 'other' }))
+  t.equal(of(5), of('5'))
+  for (const value of [undefined, [], ['acme'], ['a', 'b']]) t.match(of(value), / a:203\.0\.113\.9$/)
+  const long = 'x'.repeat(1_000)
+  t.ok(of(long).length < 100)
+  t.not(of(`${long}1`), of(`${long}2`))
+  t.not(
+    of('acme'),
+    rateLimitKey(limit, aCaller({ issuer: 'https://other.test', claims: new Map([['org', 'acme']]) }), ''),
+  )
+  const { limit: other } = compileSharedLimit({
+    name: 'other',
+    requests: 1,
+    perMs: 1_000,
+    key: 'claim',
+    claim: 'org',
+  })
+  t.not(of('acme'), of('acme', ALICE, other))
+})

@@ -119,6 +119,34 @@ t.test(
   },
 )
 
+t.test('reports a change of a shared limit on each of its routes', async (t) => {
+  const limit = { name: 'apps', requests: 60, perMs: 60_000, key: 'client' } as const
+  const plans = {
+    claim: 'plan',
+    values: [
+      { plan: 'free', requests: 60 },
+      { plan: 'pro', requests: 6_000 },
+    ],
+  }
+  const on = (...sharedLimits: NonNullable<PolicyRoute['sharedLimits']>) =>
+    side(['a/x', 'a/y'].map((name) => aPolicyRoute({ name, path: `/${name}`, sharedLimits })))
+  t.equal(
+    say(on(limit), on({ ...limit, plans })).match(
+      /shared limits +apps: 60 per 1m by client {2}-> {2}apps: 60 per 1m by client; by claim plan: free 60, pro 6000\n/g,
+    )?.length,
+    2,
+  )
+  const tenants = { name: 'tenants', requests: 5, perMs: 1_000, key: 'claim', claim: 'tenant' } as const
+  t.match(
+    say(
+      side([aPolicyRoute({ name: 'a/x' })]),
+      side([aPolicyRoute({ name: 'a/x', sharedLimits: [tenants] })]),
+    ),
+    /shared limits +none {2}-> {2}tenants: 5 per 1s by claim tenant\n/,
+  )
+  t.notMatch(say(on(limit), on({ ...limit })), /shared limits/)
+})
+
 t.test('diff allows that different members of a list claim satisfy different conditions', async (t) => {
   const among = (...values: readonly string[]) => [
     aPolicyRoute({

@@ -410,3 +410,51 @@ routes:
   writeFileSync(file, addresses)
   t.match((await explain(['GET', '/a'], { folder })).out, /^upstream +learning-platform {2}\/a$/m)
 })
+
+t.test('explain shows each limit of the route, with the plan of the caller', async (t) => {
+  const folder = aPolicyFolder(t, {
+    'a.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: a
+upstream: learning-platform
+defaults: { anonymous: allow, sharedLimits: [apps, tenants] }
+routes: [{ name: x, match: { methods: [GET], path: /x }, rateLimit: { requests: 600, per: 1m, by: client } }]
+tests:
+  - it: fails, and its reasons name the limits
+    request: { method: GET, path: /x }
+    token: { plan: pro }
+    expect: { decision: deny }
+`,
+  })
+  writeFileSync(
+    join(folder, 'config', 'presets.yaml'),
+    `sharedLimits:
+  apps: { per: 1m, key: client, plans: { claim: plan, values: { pro: 6000 }, default: 60 } }
+  tenants: { requests: 5, per: 1h, claim: tenant }
+`,
+  )
+  const rows = (out: string) => out.split('\n').filter((line) => /^ *limits/.test(line))
+  const tenants = 'limits    tenants: 5 per 1h by claim tenant'
+  const own = 'limits    600 per 1m by client'
+  t.strictSame(rows((await explain(['GET', '/x', '--claim', 'plan=pro'], { folder })).out), [
+    own,
+    'limits    apps: 6000 per 1m by client (plan pro)',
+    tenants,
+  ])
+  t.strictSame(rows((await explain(['GET', '/x'], { folder })).out), [
+    own,
+    'limits    apps: 60 per 1m by client (no plan)',
+    tenants,
+  ])
+  const { out } = await explain(['GET', '/x', '--json'], { folder })
+  t.match(JSON.parse(out).route.sharedLimits, [
+    { name: 'apps', requests: 60 },
+    { name: 'tenants', claim: 'tenant' },
+  ])
+  const terminal = aTerminal({ folder })
+  t.equal(await main(['test'], terminal), 4)
+  t.equal(
+    rows(terminal.said.out)[1]?.trim().replace(/ +/, ' '),
+    'limits apps: 6000 per 1m by client (plan pro)',
+  )
+})
