@@ -12,6 +12,8 @@ export type Rendering = {
   /** Path of the changed template in the chart, and its new text. */
   readonly template?: string
   readonly text?: string
+  /** Paths of the rendered templates in the chart. Undefined: all templates. */
+  readonly only?: readonly string[]
   /** Kubernetes version of the cluster. Undefined: the default of helm. */
   readonly kubeVersion?: string | undefined
   /** If true, the output is only the text of NOTES.txt. Otherwise, the output contains all other templates. */

@@ -9,6 +9,7 @@ import type { KubeObject } from './kube-object.ts'
 import { NOTES_CASES } from './notes-cases.ts'
 import { CHART, HELM_ENVIRONMENT, parseObjects } from './render-chart.ts'
 import { startCluster } from './start-cluster.ts'
+import { readTemplateGraph } from './template-graph.ts'
 import {
   failAtLine,
   findLinesWithoutMutant,
@@ -38,10 +39,11 @@ type Setting = {
   readonly folder: string
 }
 /** Changes no template. The text makes {@link judge} run all checks. */
-const UNCHANGED = { file: '', before: '', message: undefined, text: 'scopegate.keptSecret fail' }
+const UNCHANGED = { file: '', line: 0, before: '', message: undefined, text: 'scopegate.keptSecret fail' }
 const NOTES = 'NOTES.txt'
 const KEYS = '_keys.tpl'
 const ERRORS = [...VALUE_ERRORS, ...KEY_ERRORS]
+const filesAffectedBy = readTemplateGraph(CHART)
 type Outcome = 'survived' | 'does not render' | 'caught by a check'
 
 t.test('at least one mutant changes each line of the templates', async (t) => {
@@ -121,10 +123,21 @@ async function reportSurvivor(mutant: Mutant, { scenarios, render }: Setting): P
 
 /** Renders a mutant until a check fails. Starts with the check that is most likely to fail. */
 async function judge(
-  { file, before, message, text }: Pick<Mutant, 'file' | 'before' | 'message' | 'text'>,
-  { scenarios, render, folder }: Setting,
+  { file, line, before, message, text }: Pick<Mutant, 'file' | 'line' | 'before' | 'message' | 'text'>,
+  { scenarios, render: renderAll, folder }: Setting,
 ): Promise<Outcome> {
+  const files = file === NOTES || file === '' ? [] : filesAffectedBy(file, line)
+  const only = files.map((one) => `templates/${one}`)
   const template = { template: `templates/${file}`, text }
+  /** Renders only the affected files. The complete chart confirms each error. */
+  const render = async (rendering: Rendering): Promise<Rendered> => {
+    const part = await renderAll({ ...rendering, only })
+    if (part.failed === undefined || only.length === 0) return part
+    const whole = await renderAll(rendering)
+    if (whole.failed === undefined)
+      throw new Error(`${file}:${line}: only a part of the chart fails: ${part.failed}`)
+    return whole
+  }
   if (file === NOTES) {
     for (const { set, paragraphs } of NOTES_CASES) {
       const { output, failed } = await render({ ...template, release: 'gw', set, notes: true })
@@ -135,8 +148,9 @@ async function judge(
   }
   const losesError = async (errors: readonly (typeof ERRORS)[number][]): Promise<boolean> => {
     for (const { set, kubeVersion, says } of errors) {
-      const { failed } = await render({ ...template, release: 'gw', set, kubeVersion })
-      if (failed?.endsWith(`: ${says}`) !== true) return true
+      const rendering = { ...template, release: 'gw', set, kubeVersion }
+      if ((await renderAll({ ...rendering, only })).failed?.endsWith(`: ${says}`) === true) continue
+      if ((await renderAll(rendering)).failed?.endsWith(`: ${says}`) !== true) return true
     }
     return false
   }
@@ -152,15 +166,16 @@ async function judge(
     Number(reads(one)) + Number(one.output.includes(`/templates/${file}\n`))
   for (const one of scenarios.toSorted((a, b) => priority(b) - priority(a))) {
     const rendered = await render({ ...template, ...renderingOf(one) })
-    if (rendered.output === one.output) continue
-    const objects = objectsOf(rendered)
+    const { affected, rest } = divideOutput(one.output, files)
+    if (rendered.output === affected) continue
+    const objects = objectsOf({ ...rendered, output: rest + rendered.output })
     if (objects !== undefined && findLostValues(one.scenario, objects).length === 0) continue
     // The scenario that finds a mutant often finds the mutants of the next lines.
     scenarios.unshift(...scenarios.splice(scenarios.indexOf(one), 1))
     return objects === undefined ? 'does not render' : 'caught by a check'
   }
   if (text.includes('scopegate.keptSecret')) {
-    const objects = objectsOf(await render({ ...template, release: 'gw', cluster: true }))
+    const objects = objectsOf(await renderAll({ ...template, release: 'gw', cluster: true }))
     const found = objects?.find(({ metadata }) => metadata.name === KEPT.metadata.name)
     if (!isDeepStrictEqual(found?.data, KEPT.data)) return 'caught by a check'
   }
@@ -189,6 +204,17 @@ async function passesSuites({ file, text }: Pick<Mutant, 'file' | 'text'>, folde
     return false
   }
   return true
+}
+
+/** Returns the documents of the affected files, and all other documents. */
+function divideOutput(output: string, files: readonly string[]): { affected: string; rest: string } {
+  if (files.length === 0) return { affected: output, rest: '' }
+  const { affected = [], rest = [] } = Object.groupBy(output.split(/^(?=---\n# Source: )/m), (text) =>
+    files.some((file) => text.startsWith(`---\n# Source: scopegate/templates/${file}\n`))
+      ? 'affected'
+      : 'rest',
+  )
+  return { affected: affected.join(''), rest: rest.join('') }
 }
 
 function renderingOf({ scenario, file }: Pick<RenderedScenario, 'scenario' | 'file'>): Rendering {

@@ -35,9 +35,11 @@ type request struct {
 	// Path of the template in the chart that has the text Text. Empty: no template changes.
 	Template string
 	Text     string
+	// Paths of the rendered templates in the chart. Templates with the suffix .tpl are always available. Empty: all.
+	Only []string
 	// Kubernetes version of the cluster. Empty: the default of helm.
 	KubeVersion string
-	// True: only NOTES.txt is rendered. False: all other templates are rendered.
+	// True: only NOTES.txt is rendered. False: all other templates can be rendered.
 	Notes bool
 	// True: lookup reads from the cluster of KUBECONFIG, like --dry-run=server.
 	Cluster bool
@@ -144,11 +146,14 @@ func renderTemplates(loaded *chart.Chart, input chartutil.Values, cluster bool) 
 	return engine.RenderWithClient(loaded, input, config)
 }
 
-// Returns NOTES.txt and the named templates, or all templates without NOTES.txt.
+// Returns NOTES.txt and the named templates, or the other templates that next selects.
 func replaceTemplate(files []*chart.File, next request) []*chart.File {
 	var replaced []*chart.File
 	for _, file := range files {
 		if next.Notes != (file.Name == notes) && !strings.HasSuffix(file.Name, ".tpl") {
+			continue
+		}
+		if len(next.Only) > 0 && !strings.HasSuffix(file.Name, ".tpl") && !slices.Contains(next.Only, file.Name) {
 			continue
 		}
 		if file.Name == next.Template {

@@ -69,7 +69,9 @@ export function failAtLine(chart: string, { file, line }: Mutant): string {
   return lines.with(index, changed).join('\n')
 }
 
-function readTemplates(chart: string): readonly { readonly file: string; readonly template: string }[] {
+export function readTemplates(
+  chart: string,
+): readonly { readonly file: string; readonly template: string }[] {
   const folder = join(chart, 'templates')
   return readdirSync(folder).map((file) => ({ file, template: readFileSync(join(folder, file), 'utf8') }))
 }
