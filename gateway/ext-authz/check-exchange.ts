@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import { IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { toHeaderForms } from '../pipeline/header-forms.ts'
-import type { LocalReply } from '../pipeline/send-reply.ts'
+import type { TextReply } from '../pipeline/send-reply.ts'
 import type { ForwardedHeader } from '../server/client-address.ts'
 import type { CheckRequest } from './check-messages.ts'
 
@@ -45,10 +45,10 @@ export class CheckReply extends EventEmitter {
   writableEnded = false
   writableFinished = false
   destroyed = false
-  readonly #onReply: (reply: LocalReply) => void
+  readonly #onReply: (reply: TextReply) => void
   #headers: readonly string[] = []
 
-  constructor(onReply: (reply: LocalReply) => void) {
+  constructor(onReply: (reply: TextReply) => void) {
     super()
     this.#onReply = onReply
   }

@@ -5,7 +5,7 @@
  */
 import { isIP } from 'node:net'
 import { HEADERS_TO_REMOVE } from '../pipeline/decision-endpoint.ts'
-import type { LocalReply } from '../pipeline/send-reply.ts'
+import type { TextReply } from '../pipeline/send-reply.ts'
 import { encodeField, encodeInteger, MalformedMessage, readFields } from './protobuf.ts'
 
 /** The original request, as Envoy describes it. All values are unchecked client input. */
@@ -95,7 +95,7 @@ function pushHeader(headers: string[], entry: Buffer): void {
  * Encodes the reply of the pipeline as a `CheckResponse`. Envoy applies each header instead of headers with the same
  * name.
  */
-export function encodeCheckResponse({ status, headers, body }: LocalReply): Buffer {
+export function encodeCheckResponse({ status, headers, body }: TextReply): Buffer {
   return status === 200 ? encodeAllowed(headers) : encodeDenied(status, headers, body)
 }
 

@@ -9,7 +9,7 @@ import type { DecisionHeaders, DecisionProtocol } from '../config/gateway-config
 import type { ApiRoute } from '../snapshot/route.ts'
 import { corsOf } from './cors-headers.ts'
 import type { CanonicalContext, MatchedContext, RequestContext, StageResult } from './request-context.ts'
-import type { LocalReply } from './send-reply.ts'
+import type { LocalReply, TextReply } from './send-reply.ts'
 
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
 /** The gateway cannot apply this route without forwarding the request, so the route does not exist in this mode. */
@@ -165,13 +165,13 @@ export function createCanonicalizeOriginal(protocol: DecisionProtocol, headers: 
  * @returns a document, the response to OPTIONS, or the rejection `route_unknown` (404), `method_not_allowed` (405) or
  * `policy_unavailable` (503).
  */
-export function decidableOnly(matchRoute: (context: CanonicalContext) => StageResult) {
-  return (context: CanonicalContext): StageResult => {
+export function decidableOnly(matchRoute: (context: CanonicalContext) => StageResult | Promise<StageResult>) {
+  return (context: CanonicalContext): StageResult | Promise<StageResult> => {
     const result = matchRoute(context)
     const { route, isDecision } = context
     if (result !== undefined) {
       const isReturned = !isDecision || (context.method === 'OPTIONS' && asksLikeEnvoy(context))
-      return 'rejected' in result || isReturned ? result : NOT_DECIDABLE
+      return isReturned || 'rejected' in result ? result : NOT_DECIDABLE
     }
     return isDecision && route?.kind === 'api' && !needsProxy(route) ? undefined : NOT_DECIDABLE
   }
@@ -234,7 +234,7 @@ function pushHeadersToRemove(
  * Adapts a denial to `auth-request`. nginx turns each status except 401 and 403 into 500, and discards the body. The
  * reply therefore has the status 401 or 403, and the exact status and body in two headers.
  */
-export function adaptDenial(reply: LocalReply): LocalReply {
+export function adaptDenial(reply: TextReply): TextReply {
   const body = (reply.body ?? '').trim().replace(NOT_PRINTABLE, escapeCharacter)
   return {
     status: reply.status === 401 ? 401 : 403,

@@ -1,15 +1,16 @@
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { OptionsSelection } from '../../policy-engine/decide/select-route.ts'
+import { type CodedContent, chooseVariant } from '../discovery/content-coding.ts'
 import type { Representation } from '../discovery/discovery-document.ts'
 import type { Route } from '../snapshot/route.ts'
 import { CORS_HEADERS, corsOf, preflightHeaders } from './cors-headers.ts'
 import { formatRejection } from './error-response.ts'
 import type { RequestContext } from './request-context.ts'
-import type { LocalReply } from './send-reply.ts'
+import type { LocalReply, TextReply } from './send-reply.ts'
 
 const NOTHING: readonly string[] = []
 
-export function rejectionReply(context: RequestContext, rejection: Rejection): LocalReply {
+export function rejectionReply(context: RequestContext, rejection: Rejection): TextReply {
   const { requestId, resource, credential } = context
   const { status, headers, body } = formatRejection(rejection, {
     requestId,
@@ -55,19 +56,26 @@ export function optionsReply(
   }
 }
 
-/** Returns a document of the gateway, or 304 when the client has the current version. */
+/**
+ * Returns a document of the gateway, or 304 when the client has the current version. The result is a promise while the
+ * gateway compresses the document for the first time.
+ */
 export function documentReply(
   { request, requestId, policyHeaders }: RequestContext,
   document: Representation,
-): LocalReply {
+): LocalReply | Promise<LocalReply> {
   const always = ['x-request-id', requestId, ...policyHeaders, ...CORS_HEADERS]
-  const known = request.headers['if-none-match']
-  if (known === undefined || !namesEtag(known, document.etag))
-    return { status: 200, headers: [...document.headers, ...always], body: document.body }
-  const kept = document.headers.flatMap((part, at, all) =>
-    at % 2 === 0 && !part.startsWith('content-') ? [part, all[at + 1] as string] : [],
-  )
-  return { status: 304, headers: [...kept, ...always], body: undefined }
+  const { 'if-none-match': known, 'accept-encoding': acceptEncoding } = request.headers
+  const variant = chooseVariant(document, acceptEncoding?.toString())
+  if (known !== undefined && namesEtag(known, variant.etag))
+    return { status: 304, headers: [...variant.headers, ...always], body: undefined }
+  const toReply = ({ headers, body }: CodedContent): LocalReply => ({
+    status: 200,
+    headers: [...headers, ...always],
+    body,
+  })
+  const content = variant.content()
+  return content instanceof Promise ? content.then(toReply) : toReply(content)
 }
 
 /** Returns whether `If-None-Match` names an ETag, by weak comparison. RFC 9110 section 13.1.2. */

@@ -7,8 +7,10 @@ export type LocalReply = {
   /** Name, value, name, value. */
   readonly headers: readonly string[]
   /** undefined for responses without a body, such as 204 and 304. */
-  readonly body: string | undefined
+  readonly body: string | Buffer | undefined
 }
+
+export type TextReply = LocalReply & { readonly body: string | undefined }
 
 /** Maximum announced length of an unread body that the gateway drains to keep the connection open. */
 const DRAIN_LIMIT_BYTES = 64 * 1024

@@ -1,8 +1,7 @@
 import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { selectRoute } from '../../../policy-engine/decide/select-route.ts'
 import { documentReply, optionsReply } from '../local-replies.ts'
-import type { CanonicalContext } from '../request-context.ts'
-import type { LocalReply } from '../send-reply.ts'
+import type { CanonicalContext, StageResult } from '../request-context.ts'
 
 const POLICY_UNAVAILABLE: Rejection = Object.freeze({ rejected: 'policy_unavailable' })
 
@@ -17,7 +16,7 @@ const ROUTE_UNKNOWN: Rejection = Object.freeze({ rejected: 'route_unknown' })
  * @returns the local reply, or the rejection `route_unknown` (404), `method_not_allowed` (405) or
  * `policy_unavailable` (503).
  */
-export function matchRoute(context: CanonicalContext): LocalReply | Rejection | undefined {
+export function matchRoute(context: CanonicalContext): StageResult | Promise<StageResult> {
   const snapshot = context.services.snapshot()
   context.policyHeaders = snapshot.policyHeaders
   const selection = selectRoute(context.method, context.canonical, snapshot)
