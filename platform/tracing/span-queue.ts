@@ -11,10 +11,15 @@ const EXPORT_EVERY_MS = 1_000
 const CLOSE_TIMEOUT_MS = 2_000
 
 /** The form of the exporters of OpenTelemetry. */
-type SpanExporter = {
+export type SpanExporter = {
   export(spans: RecordedSpan[], done: (result: ExportResult) => void): void
 }
-type ExportResult = { readonly code: number; readonly error?: Error }
+type ExportResult = {
+  readonly code: number
+  readonly error?: Error
+  /** Spans of an export without an error that the receiver rejected (`partial_success` of OTLP). */
+  readonly rejected?: number
+}
 
 type SpanQueueOptions = {
   readonly exporter: SpanExporter
@@ -102,8 +107,11 @@ export class SpanQueue {
       this.#failed(result.error)
       return
     }
-    meter.exported(batch.length)
-    this.#recovered()
+    const rejected = Math.min(result.rejected ?? 0, batch.length)
+    meter.exported(batch.length - rejected)
+    meter.dropped('export_failed', rejected)
+    if (rejected === 0) this.#recovered()
+    else this.#failed(new Error(`The receiver rejected ${rejected} of ${batch.length} spans.`))
   }
 
   #failed(error: Error | undefined): void {

@@ -8,12 +8,13 @@ import {
   convertLegacyHttpOptions,
   createOtlpHttpExportDelegate,
 } from '@opentelemetry/otlp-exporter-base/node-http'
+import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import type { Logger } from '../logging/logger.ts'
 import { createSpanEncoder, type SpanSource } from './encode-spans.ts'
 import { RecordedSpan, UnrecordedSpan } from './recorded-span.ts'
 import { createSampler } from './sampler.ts'
-import { SpanQueue } from './span-queue.ts'
+import { type SpanExporter, SpanQueue } from './span-queue.ts'
 import { traceStores } from './store-spans.ts'
 import { parseTraceparent } from './traceparent.ts'
 import { failSpan, type Span, type SpanAttributes, type Tracing } from './tracing.ts'
@@ -40,10 +41,7 @@ export function startTracing(options: {
     'process.pid': process.pid,
   }).merge(detectResources({ detectors: [envDetector] }))
   const queue = new SpanQueue({
-    exporter: createExporter(
-      { resource, scope: { name: 'scopegate', version: options.version } },
-      { url, httpAgentOptions: () => agent },
-    ),
+    exporter: createExporter({ resource, scope: { name: 'scopegate', version: options.version } }, url, agent),
     meter,
     logger,
     endpoint: new URL(url).origin,
@@ -107,14 +105,35 @@ export function startTracing(options: {
 }
 
 /** Creates the exporter of OpenTelemetry with the encoder of this program. */
-function createExporter(source: SpanSource, options: Parameters<typeof convertLegacyHttpOptions>[0]) {
-  return createOtlpHttpExportDelegate<RecordedSpan[], object>(
-    convertLegacyHttpOptions(options, 'TRACES', 'v1/traces', { 'Content-Type': 'application/x-protobuf' }),
-    { serializeRequest: createSpanEncoder(source), deserializeResponse: () => ({}) },
+function createExporter(source: SpanSource, url: string, agent: HttpAgent | HttpsAgent): SpanExporter {
+  const options = convertLegacyHttpOptions({ url, httpAgentOptions: () => agent }, 'TRACES', 'v1/traces', {
+    'Content-Type': 'application/x-protobuf',
+  })
+  let rejected = 0
+  const delegate = createOtlpHttpExportDelegate<RecordedSpan[], object>(
+    options,
+    {
+      serializeRequest: createSpanEncoder(source),
+      deserializeResponse(bytes) {
+        rejected = ProtobufTraceSerializer.deserializeResponse(bytes).partialSuccess?.rejectedSpans ?? 0
+        return {}
+      },
+    },
     'otlp_http_span_exporter',
     { name: 'span', countItems: (spans) => spans.length },
     undefined, // no metrics of the exporter itself
   )
+  return {
+    export(spans, done) {
+      rejected = 0
+      // The timeout of the exporter only ends an idle connection. A receiver could send one byte at a time.
+      const deadline = setInterval(() => agent.destroy(), options.timeoutMillis).unref()
+      delegate.export(spans, (result) => {
+        clearInterval(deadline)
+        done({ ...result, rejected })
+      })
+    },
+  }
 }
 
 const TRACE_ID_LENGTH = 32

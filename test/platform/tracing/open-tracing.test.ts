@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
@@ -6,11 +7,13 @@ import { createLogger } from '../../../platform/logging/logger.ts'
 import { openTracing } from '../../../platform/tracing/open-tracing.ts'
 import { aCertificate } from '../../fixtures/a-certificate.ts'
 import { startTraceReceiver } from '../../fixtures/trace-receiver.ts'
+import { until } from '../../fixtures/until.ts'
 
 type Environment = Readonly<Record<string, string>>
 
+const logger = createLogger({ level: 'silent', service: 'test' })
+
 function open(env: Environment, registry = new Registry()) {
-  const logger = createLogger({ level: 'silent', service: 'test' })
   return openTracing({ config: undefined, env, serviceName: 'test', version: '0', registry, logger })
 }
 
@@ -37,6 +40,42 @@ async function startTlsReceiver(t: Test) {
   const folder = t.testdir({ 'ca.pem': authority.cert, 'client.pem': client.cert, 'key.pem': client.key })
   return { receiver, file: (name: string) => join(folder, name) }
 }
+
+t.test('the counter of exported spans omits spans that the receiver rejects', async (t) => {
+  // partial_success { rejected_spans }, in hexadecimal digits
+  for (const [body, exported] of [
+    ['0a020801', 0],
+    ['0a0b08ffffffffffffffffff01', 0],
+    ['0a020800', 1],
+    ['not protobuf', 1],
+  ] as const) {
+    const isHex = /^[0-9a-f]+$/.test(body)
+    const receiver = await startTraceReceiver(t, { body: Buffer.from(body, isHex ? 'hex' : 'utf8') })
+    t.equal(await exportSpan({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url }), exported, body)
+  }
+})
+
+t.test('an export ends while the receiver sends one byte at a time', async (t) => {
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nx-'))
+    const byte = setInterval(() => socket.write('x'), 10)
+    socket.on('close', () => clearInterval(byte))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const registry = new Registry()
+  const { port } = server.address() as AddressInfo
+  const tracing = await open(
+    { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`, OTEL_EXPORTER_OTLP_TIMEOUT: '200' },
+    registry,
+  )
+  tracing?.startServerSpan('GET test', undefined).end()
+  await until('the export failed', async () =>
+    /_dropped_total\{reason="export_failed"\} 1$/m.test(await registry.metrics()),
+  )
+  await tracing?.close()
+})
 
 t.test('the variables for TLS configure the connection to the receiver', async (t) => {
   const { receiver, file } = await startTlsReceiver(t)
