@@ -41,7 +41,11 @@ export function startTracing(options: {
     'process.pid': process.pid,
   }).merge(detectResources({ detectors: [envDetector] }))
   const queue = new SpanQueue({
-    exporter: createExporter({ resource, scope: { name: 'scopegate', version: options.version } }, url, agent),
+    exporter: createExporter(
+      { resource, scope: { name: 'scopegate', version: options.version } },
+      url,
+      agent,
+    ),
     meter,
     logger,
     endpoint: new URL(url).origin,
