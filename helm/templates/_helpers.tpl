@@ -44,8 +44,8 @@ The address that a service listens on: `::` also accepts connections over IPv4. 
 
 {{/* Takes (dict "root" $ "component" name). */}}
 {{- define "scopegate.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "scopegate.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "scopegate.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
@@ -63,8 +63,8 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 
 {{/* The metadata of every object. Takes (dict "root" $ "component" name "name" name "annotations" map "objectLabels" map "namespace" name). */}}
 {{- define "scopegate.metadata" -}}
-name: {{ .name }}
-namespace: {{ default (include "scopegate.namespace" .root) .namespace }}
+name: {{ .name | quote }}
+namespace: {{ default (include "scopegate.namespace" .root) .namespace | quote }}
 labels:
   {{- include "scopegate.labels" . | nindent 2 }}
   {{- with .objectLabels }}
@@ -154,9 +154,9 @@ sign-in-{{ . }}-client-secret
 {{/* The Secret of the canary as a list of projected sources. The authorization server reads the same file. */}}
 {{- define "scopegate.canarySecret" -}}
 - secret:
-    name: {{ include "scopegate.canarySecretName" . }}
+    name: {{ include "scopegate.canarySecretName" . | quote }}
     items:
-      - { key: {{ ternary .Values.canary.existingSecretKey "client-secret" (ne .Values.canary.existingSecret "") }}, path: canary-client-secret }
+      - { key: {{ ternary .Values.canary.existingSecretKey "client-secret" (ne .Values.canary.existingSecret "") | quote }}, path: canary-client-secret }
 {{- end }}
 
 {{/* The pods of a component as a peer of a NetworkPolicy, in JSON. Takes (dict "root" $ "component" name). */}}
@@ -188,30 +188,30 @@ sign-in-{{ . }}-client-secret
 {{- define "scopegate.gatewaySecrets" -}}
 {{- if .Values.authorizationServer.enabled }}
 - secret:
-    name: {{ include "scopegate.clientSecretName" . }}
+    name: {{ include "scopegate.clientSecretName" . | quote }}
     items:
-      - { key: {{ include "scopegate.clientSecretKey" . }}, path: gateway-client-secret }
+      - { key: {{ include "scopegate.clientSecretKey" . | quote }}, path: gateway-client-secret }
 {{- end }}
 {{- range $index, $issuer := .Values.gateway.issuers }}
 {{- with (.introspection | default dict).clientSecret }}
 - secret:
-    name: {{ .existingSecret }}
+    name: {{ .existingSecret | quote }}
     items:
-      - { key: {{ default "client-secret" .existingSecretKey }}, path: {{ include "scopegate.issuerSecretFile" $index }} }
+      - { key: {{ default "client-secret" .existingSecretKey | quote }}, path: {{ include "scopegate.issuerSecretFile" $index }} }
 {{- end }}
 {{- end }}
 {{- with include "scopegate.tlsSecret" . }}
 - secret:
-    name: {{ . }}
+    name: {{ quote . }}
     items:
       - { key: tls.crt, path: tls.crt }
       - { key: tls.key, path: tls.key }
 {{- end }}
 {{- with .Values.gateway.assertion.existingSecret }}
 - secret:
-    name: {{ . }}
+    name: {{ quote . }}
     items:
-      - { key: {{ $.Values.gateway.assertion.existingSecretKey }}, path: assertion.pem }
+      - { key: {{ quote $.Values.gateway.assertion.existingSecretKey }}, path: assertion.pem }
 {{- end }}
 {{- range $name, $redis := dict "redis" .Values.redis "gateway-redis" .Values.gatewayRedis }}
 {{- with include "scopegate.redisSources" (dict "redis" $redis "name" $name) | fromYamlArray }}
@@ -379,8 +379,8 @@ The address of Redis as a list of environment variables; empty without an addres
 - name: {{ $name }}
   valueFrom:
     secretKeyRef:
-      name: {{ include "scopegate.redisSecretName" . }}
-      key: {{ include "scopegate.redisSecretKey" . }}
+      name: {{ include "scopegate.redisSecretName" . | quote }}
+      key: {{ include "scopegate.redisSecretKey" . | quote }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -495,7 +495,7 @@ spec:
 
 {{/* The pod of a component. Takes the parameters of scopegate.deployment. */}}
 {{- define "scopegate.podSpec" -}}
-serviceAccountName: {{ include "scopegate.serviceAccountName" .root }}
+serviceAccountName: {{ include "scopegate.serviceAccountName" .root | quote }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 terminationGracePeriodSeconds: {{ .root.Values.terminationGracePeriodSeconds }}
@@ -591,7 +591,7 @@ env:
   {{- with .root.Values.tracing.headers }}
   {{- if and .existingSecret (ne $.component "canary") }}
   - name: OTEL_EXPORTER_OTLP_HEADERS
-    valueFrom: { secretKeyRef: { name: {{ .existingSecret }}, key: {{ .key }} } }
+    valueFrom: { secretKeyRef: { name: {{ quote .existingSecret }}, key: {{ quote .key }} } }
   {{- end }}
   {{- end }}
   {{- with concat .root.Values.extraEnv .own.extraEnv }}

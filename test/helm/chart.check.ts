@@ -8,7 +8,7 @@ import { DEFAULTS } from '../../gateway/config/defaults.ts'
 import { parseDurationMs } from '../../platform/diagnostics/schema/value-formats.ts'
 import { type ChartView, type Component, viewChart } from './chart-view.ts'
 import type { Container, KubeObject, NetworkRule } from './kube-object.ts'
-import { CHART, find, helm, parseObjects, ROOT, render } from './render-chart.ts'
+import { CHART, find, helm, parseObjects, ROOT, render, renderRelease } from './render-chart.ts'
 import { KEY_ERRORS, VALUE_ERRORS } from './value-errors.ts'
 
 /** Time from the end of `drain.grace` to the exit of the process. The process does not wait for connections. */
@@ -568,6 +568,38 @@ t.test('the checksum of a pod covers only the generated Secrets that the pod use
     'gw-scopegate': ['gateway-client', 'redis'],
     'gw-scopegate-authorization-server': ['gateway-client', 'cookie-keys'],
   })
+})
+
+t.test('a name of digits, or a word with a meaning in YAML, is a text in each object', async (t) => {
+  const text = (values: object, ...args: readonly string[]) => {
+    const file = join(t.testdir({ 'values.json': JSON.stringify(values) }), 'values.json')
+    return [...render('--values', file), ...args.flatMap((name) => renderRelease(name, '--namespace', name))]
+  }
+  for (const name of ['1234', 'on']) {
+    const secret = { existingSecret: name, existingSecretKey: name }
+    const objects = text(
+      {
+        namespaceOverride: name,
+        ...{
+          redis: { ...secret },
+          postgres: { url: 'postgres://s@db/s', existingSecret: name, caSecret: name },
+        },
+        ...{ canary: { enabled: true, path: '/a', scopes: ['openid'], caSecret: name, ...secret } },
+        ...{ tracing: { endpoint: 'http://c:4318', headers: { existingSecret: name, key: name } } },
+        ...{ gateway: { assertion: secret, authorities: { existingConfigMap: name } } },
+      },
+      name,
+    )
+    const others: string[] = []
+    const visit = (value: unknown, path: string): void => {
+      if (typeof value === 'object' && value !== null)
+        for (const [key, child] of Object.entries(value)) visit(child, `${path}/${key}`)
+      else if (value === Number(name) || (value === true && /name|key|instance/i.test(path)))
+        others.push(path)
+    }
+    for (const object of objects) visit(object, object.kind)
+    t.strictSame(others, [], name)
+  }
 })
 
 t.test('the heap is three quarters of the memory limit', async (t) => {
