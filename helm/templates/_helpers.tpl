@@ -405,13 +405,14 @@ Takes (dict "root" $ "name" Secret "key" key).
 
 {{/* A share of a memory limit, in MiB; empty without a limit. Takes (dict "resources" map "share" number). */}}
 {{- define "scopegate.memoryMegabytes" -}}
-{{- $limit := dig "limits" "memory" "" .resources | toString -}}
-{{- if $limit -}}
-{{- $number := regexFind "^[0-9]+(\\.[0-9]+)?" $limit | float64 -}}
-{{- $unit := regexFind "[A-Za-z]*$" $limit -}}
+{{- with dig "limits" "memory" "" .resources -}}
+{{- /* helm reads a number as a float64, whose text can have an exponent. */ -}}
+{{- $limit := ternary . (printf "%.0f" (float64 .)) (kindIs "string" .) -}}
+{{- $number := regexFind "^[0-9]+(\\.[0-9]+)?" $limit -}}
 {{- $bytesPer := dict "" 1.0 "k" 1000.0 "Ki" 1024.0 "M" 1000000.0 "Mi" 1048576.0 "G" 1000000000.0 "Gi" 1073741824.0 -}}
-{{- if not (hasKey $bytesPer $unit) }}{{ fail (printf "resources.limits.memory is %q: use Mi or Gi, for example 384Mi." $limit) }}{{ end -}}
-{{- divf (mulf $number (get $bytesPer $unit) .share) 1048576.0 | floor | int64 -}}
+{{- $unit := trimPrefix $number $limit -}}
+{{- if not (and $number (hasKey $bytesPer $unit)) }}{{ fail (printf "resources.limits.memory is %q: use Mi or Gi, for example 384Mi." $limit) }}{{ end -}}
+{{- divf (mulf (float64 $number) (get $bytesPer $unit) $.share) 1048576.0 | floor | int64 -}}
 {{- end -}}
 {{- end }}
 

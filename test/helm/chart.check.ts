@@ -612,6 +612,13 @@ t.test('the heap is three quarters of the memory limit', async (t) => {
   t.equal(heapAt('1Gi'), '--max-old-space-size=768')
   t.equal(heapAt('1.5Gi'), '--max-old-space-size=1152')
   t.equal(heapAt('1G'), '--max-old-space-size=715')
+  t.equal(heapAt('2147483648'), '--max-old-space-size=1536')
+  const file = join(
+    t.testdir({ 'values.json': '{"resources":{"limits":{"memory":2147483648}}}' }),
+    'values.json',
+  )
+  const { stdout } = helm('template', 'gw', CHART, '--values', file)
+  t.match(stdout, '--max-old-space-size=1536', 'a number in a file')
   t.equal(heapAt('null'), undefined)
 })
 

@@ -440,6 +440,7 @@ export const VALUE_ERRORS: readonly ValueError[] = [
     'http://git.example.org/a',
     'https://user:password@git.example.org/a',
     'https://git.example.org',
+    'https://git.example.org/a?private_token=b',
     'ssh://git.example.org/a',
     'ssh://git@-oProxyCommand=a/a',
     'git@-oProxyCommand:a',
@@ -448,8 +449,16 @@ export const VALUE_ERRORS: readonly ValueError[] = [
     'ext::sh -c a',
   ].map((url) => ({
     set: [...SOURCE, `${AT}.git.url=${url}`, `${AT}.git.existingSecret=own`],
-    says: 'policies.sources[0] (a): git.url must be https://host/path without a user name, ssh://user@host/path, or user@host:path. Put credentials into a Secret, and set git.existingSecret to its name.',
+    says: 'policies.sources[0] (a): git.url must be https://host/path without a user name and query, ssh://user@host/path, or user@host:path. Put credentials into a Secret, and set git.existingSecret to its name.',
   })),
+  {
+    set: [
+      ...SOURCE,
+      `${AT}.git.url=https://git.example.org/a`,
+      'policies.gitSync.resources.limits.memory=255Mi',
+    ],
+    says: 'policies.sources[0] (a) has git, but policies.gitSync.resources.limits.memory is 255Mi, so a repository could end the pods of the gateway. Set it to at least 256Mi.',
+  },
   {
     set: [...SOURCE, `${AT}.git.url=git@git.example.org:a`],
     says: 'policies.sources[0] (a): git.url uses SSH, but git.existingSecret is empty. Set it to the name of a Secret with the keys ssh-privatekey and known_hosts.',
@@ -526,6 +535,10 @@ export const VALUE_ERRORS: readonly ValueError[] = [
   {
     set: ['resources.limits.memory=lots'],
     says: 'resources.limits.memory is "lots": use Mi or Gi, for example 384Mi.',
+  },
+  {
+    set: ['resources.limits.memory=1e9'],
+    says: 'resources.limits.memory is "1e9": use Mi or Gi, for example 384Mi.',
   },
   {
     set: ['gateway.config.drain.grace=31s'],

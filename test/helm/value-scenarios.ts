@@ -140,7 +140,7 @@ const gitSidecar = (
       imagePullPolicy: 'Always',
     },
     securityContext: WITH_CONTAINER_SECURITY,
-    resources: { requests: { cpu: '1m' }, limits: { memory: '9Mi' } },
+    resources: { requests: { cpu: '1m' }, limits: { memory: '256Mi' } },
     command: ['/bin/sh', '-c'],
     args: [gitLoop(login)],
     env: Object.entries(all).map(([key, value]) => ({ name: `GITSYNC_${key}`, value })),
@@ -2335,7 +2335,7 @@ export const SCENARIOS: readonly Scenario[] = [
         ],
         gitSync: {
           image: { registry: 'mirror', repository: 'git', tag: '9' },
-          resources: { requests: { cpu: '1m', memory: null }, limits: { memory: '9Mi' } },
+          resources: { requests: { cpu: '1m', memory: null }, limits: { memory: '256Mi' } },
           startTimeoutSeconds: 7,
         },
       },
@@ -2369,7 +2369,7 @@ export const SCENARIOS: readonly Scenario[] = [
         {
           ...{ name: 'wait-for-policies', image: 'own.example.org/scopegate:7', imagePullPolicy: 'Always' },
           securityContext: WITH_CONTAINER_SECURITY,
-          resources: { requests: { cpu: '1m' }, limits: { memory: '9Mi' } },
+          resources: { requests: { cpu: '1m' }, limits: { memory: '256Mi' } },
           command: ['node', '--input-type=module', '--eval'],
           args: [
             '7',
@@ -2394,17 +2394,20 @@ export const SCENARIOS: readonly Scenario[] = [
           )
         },
         {
-          'source-1': [{ emptyDir: { medium: 'Memory', sizeLimit: '2Mi' } }, '/etc/scopegate/policies/books'],
+          'source-1': [
+            { emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },
+            '/etc/scopegate/policies/books',
+          ],
           'source-1-tmp': [{ emptyDir: {} }, undefined],
           'source-1-secret': [secretVolume('books-git'), undefined],
           'source-2': [
-            { emptyDir: { medium: 'Memory', sizeLimit: '2Mi' } },
+            { emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },
             '/etc/scopegate/policies/orders',
           ],
           'source-2-tmp': [{ emptyDir: {} }, undefined],
           'source-2-secret': [secretVolume('orders-git'), undefined],
           'source-4': [
-            { emptyDir: { medium: 'Memory', sizeLimit: '2Mi' } },
+            { emptyDir: { medium: 'Memory', sizeLimit: '64Mi' } },
             '/etc/scopegate/policies/public',
           ],
           'source-4-tmp': [{ emptyDir: {} }, undefined],
@@ -2434,7 +2437,7 @@ export const SCENARIOS: readonly Scenario[] = [
           const { metadata, data } = c.object('ConfigMap', 'gateway', '-git')
           return [metadata.namespace, data]
         },
-        ['shop', { git: gitProgram(32_768, 128), passwd: 'scopegate:x:7:7::/tmp:/sbin/nologin\n' }],
+        ['shop', { git: gitProgram(32_768, 4_096), passwd: 'scopegate:x:7:7::/tmp:/sbin/nologin\n' }],
       ],
       [
         'networkPolicy.enabled',
