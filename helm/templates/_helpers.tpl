@@ -695,14 +695,14 @@ Takes (dict "root" $ "component" name "own" values "files" list), with the files
 {{- $text = replace (printf "issuer: %s\n" (include "scopegate.issuer" .root)) "" $text -}}
 {{- $ports := list -}}
 {{- if eq .component "authorization-server" -}}
-{{- range concat $values.authorizationServer.clientDocuments.domains (dig "registration" "clientDocuments" "domains" list $values.authorizationServer.config | default list) -}}
+{{- range concat (default list $values.authorizationServer.clientDocuments.domains) (dig "registration" "clientDocuments" "domains" list $values.authorizationServer.config | default list) -}}
 {{- $text = printf "%s\nhttps://%s" $text . -}}
 {{- end -}}
 {{- end -}}
 {{- if or (eq .component "gateway") (eq (include "scopegate.storeType" .root) "redis") -}}
 {{- $text = printf "%s\n%s" $text $values.redis.url -}}
 {{- range ternary (list $values.redis $values.gatewayRedis) (list $values.redis) (eq .component "gateway") -}}
-{{- $addresses := concat (dig "addresses" list .sentinel) (dig "addresses" list .cluster) -}}
+{{- $addresses := concat (dig "addresses" list (default dict .sentinel)) (dig "addresses" list (default dict .cluster)) -}}
 {{- range $addresses }}{{ $ports = append $ports (regexFind "[0-9]+$" . | int) }}{{ end -}}
 {{- /* A Secret contains the address, or Redis itself names further nodes. */ -}}
 {{- if or .existingSecret $addresses -}}

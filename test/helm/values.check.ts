@@ -9,6 +9,21 @@ import { findLostValues, SCENARIOS } from './value-scenarios.ts'
 /** These values render no field. chart.check.ts checks that helm reports an error. */
 const ONLY_FAILS = ['enabled', 'global.gitops']
 
+/** These values render most templates. */
+const FEATURES = [
+  ...['ingress.enabled=true', 'metrics.prometheusRule.enabled=true', 'metrics.podMonitor.enabled=true'],
+  ...['canary.enabled=true', 'canary.path=/a', 'canary.scopes={openid}', 'networkPolicy.enabled=true'],
+  ...['gateway.baseUrl=https://api.example.org', 'certificate.enabled=true', 'certificate.issuerRef.name=ca'],
+  ...['autoscaling.enabled=true', 'decisions.enabled=true', 'gateway.trustedProxies={10.0.0.0/8}'],
+  ...['git.url=ssh://git@git.example.org/a', 'git.existingSecret=own'].map(
+    (key) => `policies.sources[0].${key}`,
+  ),
+  ...['selector.label=policies', 'name=b', 'permissions.pathPrefixes={/b}'].map(
+    (key) => `policies.sources[1].${key}`,
+  ),
+  ...['name=a', 'permissions.pathPrefixes={/a}'].map((key) => `policies.sources[0].${key}`),
+]
+
 t.test('each value reaches the objects that use it', async (t) => {
   const folder = t.testdir()
   for (const [index, scenario] of SCENARIOS.entries()) {
@@ -31,8 +46,9 @@ t.test('a scenario checks every value of values.yaml', async (t) => {
 t.test('the chart renders with a value that is null, or its message names the cause', async (t) => {
   const render = startChartRenderer(t, '/nonexistent')
   for (const path of pathsOf(parse(readFileSync(join(CHART, 'values.yaml'), 'utf8')))) {
-    const { failed } = await render({ release: 'gw', set: [`${path}=null`] })
+    const { failed, output } = await render({ release: 'gw', set: [...FEATURES, `${path}=null`] })
     t.match(failed ?? 'execution error at', /execution error at/, path)
+    t.notMatch(output, /<nil>|u003cnil|%!/, path)
   }
 })
 
