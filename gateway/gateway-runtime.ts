@@ -130,6 +130,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       meter: metrics.upstream(settings.name),
       resolve,
       readsEarlyResponses,
+      workers: config.workers,
       tickMs,
       logger,
     }),

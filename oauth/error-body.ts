@@ -12,6 +12,7 @@ export type GatewayErrorCode =
   | 'method_not_allowed'
   | 'rate_limited'
   | 'upstream_unavailable'
+  | 'upstream_busy'
   | 'policy_unavailable'
   | 'upstream_credentials_unavailable'
   | 'upstream_timeout'

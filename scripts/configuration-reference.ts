@@ -53,6 +53,7 @@ export const CONFIGURATION: readonly Settings[] = [
       timeout: GATEWAY.upstreamTimeout,
       connectTimeout: GATEWAY.connectTimeout,
       idleTimeout: GATEWAY.idleTimeout,
+      ...GATEWAY.upstreamConnections,
       ejection: GATEWAY.ejection,
     }),
   },

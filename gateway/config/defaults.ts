@@ -19,6 +19,7 @@ export const DEFAULTS = {
   connectTimeout: '2s',
   idleTimeout: '5m',
   ejection: { failures: 5, for: '5s' },
+  upstreamConnections: { maxPendingRequests: 0, queueTimeout: '1s' },
   tlsMinVersion: 'TLSv1.2',
   tlsHttp2: false,
   drain: DRAIN_DEFAULTS,

@@ -189,6 +189,11 @@ export function toUpstreamSettings(
       failures: upstream.ejection?.failures ?? DEFAULTS.ejection.failures,
       longestPauseMs: milliseconds(upstream.ejection?.for ?? DEFAULTS.ejection.for),
     },
+    connections: {
+      max: upstream.maxConnections ?? Number.POSITIVE_INFINITY,
+      maxPending: upstream.maxPendingRequests ?? DEFAULTS.upstreamConnections.maxPendingRequests,
+      queueTimeoutMs: milliseconds(upstream.queueTimeout ?? DEFAULTS.upstreamConnections.queueTimeout),
+    },
     openapiPath: upstream.openapi,
     ...read,
     policySource: undefined,

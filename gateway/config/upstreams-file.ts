@@ -98,6 +98,24 @@ export const UpstreamEntry = Type.Object(
     timeout: Type.Optional(TimeoutText('time to first byte of a response, retries included')),
     connectTimeout: Type.Optional(TimeoutText('time to connect, TLS handshake included')),
     idleTimeout: Type.Optional(TimeoutText('longest time that a response may stall on either side')),
+    maxConnections: Type.Optional(
+      Type.Integer({
+        description: 'maximum number of open connections to each address, divided among the workers',
+        minimum: 1,
+        maximum: 1_000_000,
+      }),
+    ),
+    maxPendingRequests: Type.Optional(
+      Type.Integer({
+        description:
+          'maximum number of requests that wait for a connection, divided among the workers; requires maxConnections',
+        minimum: 0,
+        maximum: 1_000_000,
+      }),
+    ),
+    queueTimeout: Type.Optional(
+      TimeoutText('longest time that a request waits for a connection; requires maxPendingRequests'),
+    ),
     ejection: Type.Optional(
       Type.Object(
         {

@@ -54,10 +54,10 @@ export function validateConfig(
   return problems
 }
 
-/** Reports problems of upstreams: C307, C308, C312, C313, C316, C323 and C324. */
+/** Reports problems of upstreams: C307, C308, C312, C313, C316, C317, C323 and C324. */
 export function findInvalidUpstreams(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
-  return [findInvalidUrls, findUnusableCertificates, findInvalidCredentials].flatMap((find) =>
-    find(upstreams, shownAs),
+  return [findInvalidUrls, findUnusedQueues, findUnusableCertificates, findInvalidCredentials].flatMap(
+    (find) => find(upstreams, shownAs),
   )
 }
 
@@ -121,6 +121,24 @@ function findInvalidUrls(upstreams: UpstreamsFile, shownAs: string): readonly Di
       }),
     ]
   })
+}
+
+/** Reports C317 for a queue setting without the setting on which its effect depends. */
+function findUnusedQueues(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+  return Object.entries(upstreams).flatMap(([name, one]) =>
+    (
+      [
+        ['maxPendingRequests', 'maxConnections'],
+        ['queueTimeout', 'maxPendingRequests'],
+      ] as const
+    )
+      .filter(([key, needed]) => one[key] !== undefined && one[needed] === undefined)
+      .map(([key, needed]) =>
+        diagnostic('C317', `${name}.${key}: has no effect without ${needed}`, wholeFile(shownAs), {
+          hint: `set ${needed}, or remove ${key}`,
+        }),
+      ),
+  )
 }
 
 /**

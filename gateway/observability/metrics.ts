@@ -39,7 +39,11 @@ export type MetricsSources = {
   readonly pipeline: { readonly inFlight: number }
   readonly cache: { readonly entries: Readonly<Record<TokenKind, number>> }
   readonly upstreams: {
-    readonly active: readonly { readonly name: string; readonly targets: { readonly state: CircuitState } }[]
+    readonly active: readonly {
+      readonly name: string
+      readonly targets: { readonly state: CircuitState; readonly openConnections: number }
+      readonly queue: { readonly size: number }
+    }[]
   }
   readonly issuers: readonly MeteredIssuer[]
   readonly channels: { states(): readonly ChannelState[] }
@@ -119,7 +123,12 @@ export function createMetrics({
   const routes = createRouteMeters(registers)
   const retire = retireSeries(routes.remove)
   const upstreams = createUpstreamMeters(registers, () =>
-    registered.upstreams.active.map(({ name, targets }) => ({ name, state: targets.state })),
+    registered.upstreams.active.map(({ name, targets, queue }) => ({
+      name,
+      state: targets.state,
+      openConnections: targets.openConnections,
+      pendingRequests: queue.size,
+    })),
   )
   const retireUpstreams = retireSeries(upstreams.remove)
   const updatePolicyMetrics = createPolicyMetrics(registers)

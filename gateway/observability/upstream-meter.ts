@@ -12,6 +12,14 @@ export type UpstreamMeter = {
   retried(): void
 }
 
+/** State of an upstream at the time of a scrape. */
+export type UpstreamLoad = {
+  readonly name: string
+  readonly state: CircuitState
+  readonly openConnections: number
+  readonly pendingRequests: number
+}
+
 /** The index of a state is the value of `scopegate_circuit_state`. */
 const CIRCUIT_STATES: readonly CircuitState[] = ['closed', 'half_open', 'open']
 
@@ -21,7 +29,7 @@ const CIRCUIT_STATES: readonly CircuitState[] = ['closed', 'half_open', 'open']
  */
 export function createUpstreamMeters(
   registers: [Registry],
-  states: () => readonly { readonly name: string; readonly state: CircuitState }[],
+  states: () => readonly UpstreamLoad[],
 ): { of(upstream: string): UpstreamMeter; remove(upstream: string): void } {
   const durations = new BufferedHistogram<'upstream' | 'code_class'>({
     name: 'scopegate_upstream_request_duration_seconds',
@@ -41,7 +49,7 @@ export function createUpstreamMeters(
     labelNames: ['upstream'],
     registers,
   })
-  const ofEach = (name: string, help: string, numberOf: (state: CircuitState) => number) =>
+  const ofEach = (name: string, help: string, numberOf: (load: UpstreamLoad) => number) =>
     new Gauge({
       name,
       help,
@@ -49,18 +57,28 @@ export function createUpstreamMeters(
       registers,
       collect() {
         this.reset() // removes upstreams that policy sources no longer define
-        for (const { name: upstream, state } of states()) this.set({ upstream }, numberOf(state))
+        for (const load of states()) this.set({ upstream: load.name }, numberOf(load))
       },
     })
   ofEach(
     'scopegate_upstream_up',
     '1 while the gateway sends requests to the upstream, 0 while all of its targets are ejected.',
-    (state) => (state === 'open' ? 0 : 1),
+    ({ state }) => (state === 'open' ? 0 : 1),
   )
   ofEach(
     'scopegate_circuit_state',
     'Circuit of the healthiest target of the upstream: 0 closed, 1 half-open, 2 open.',
-    (state) => CIRCUIT_STATES.indexOf(state),
+    ({ state }) => CIRCUIT_STATES.indexOf(state),
+  )
+  ofEach(
+    'scopegate_upstream_connections',
+    'Open connections to the upstream.',
+    ({ openConnections }) => openConnections,
+  )
+  ofEach(
+    'scopegate_upstream_pending_requests',
+    'Requests that wait for a connection to the upstream.',
+    ({ pendingRequests }) => pendingRequests,
   )
 
   function of(upstream: string): UpstreamMeter {

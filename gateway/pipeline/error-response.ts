@@ -147,6 +147,8 @@ export function toErrorResponse(rejection: Rejection, options: ErrorResponseOpti
         rejection,
         'The upstream service is unavailable.',
       )
+    case 'upstream_busy':
+      return temporarilyUnavailable(503, 'upstream_busy', rejection, 'The upstream service is busy.')
     case 'upstream_credentials_unavailable':
       return temporarilyUnavailable(
         503,

@@ -13,6 +13,7 @@ import {
 import type { ForwardRequest, ForwardResult } from './forward-request.ts'
 import type { DispatchController, DispatchHandler } from './http1/dispatch.ts'
 import { RequestBody } from './request-body.ts'
+import type { QueuedRequest } from './request-queue.ts'
 import type { Target } from './target.ts'
 import { errorCode, upstreamFailure } from './upstream-failure.ts'
 
@@ -21,7 +22,8 @@ export class Exchange implements DispatchHandler {
   readonly result: ForwardResult = { status: 0, durationMs: 0, failure: undefined, failureCode: undefined }
   readonly #request: ForwardRequest
   readonly #startedMs: number
-  readonly #deadline: NodeJS.Timeout
+  #deadline: NodeJS.Timeout
+  #queued: QueuedRequest | undefined
   #body: RequestBody | undefined
   #target: Target | undefined
   /** Set if the current attempt is the trial request of its target. */
@@ -47,13 +49,36 @@ export class Exchange implements DispatchHandler {
     // A response emits `close` only once, so `on()` is enough. `once()` would need an additional wrapper function.
     response.on('close', () => this.guard(this.#clientClosed))
     upstream.retryBudget.earn()
-    const target = upstream.targets.choose()
+    const target = upstream.queue.size > 0 ? undefined : upstream.targets.choose()
     if (target === undefined) {
-      this.#ejected()
+      if (upstream.targets.isAccepting) this.#enqueue()
+      else this.#ejected()
       return
     }
     this.#enterTarget(target)
     this.#send(target)
+  }
+
+  /** Waits for a connection. The time limit of the response begins when the request leaves the queue. */
+  #enqueue(): void {
+    const { upstream, timeoutMs } = this.#request
+    clearTimeout(this.#deadline)
+    this.#queued = {
+      start: (target) =>
+        this.guard(() => {
+          this.#queued = undefined
+          this.#deadline = setTimeout(onDeadline, timeoutMs, this)
+          this.#enterTarget(target)
+          this.#send(target)
+        }),
+      reject: (error) =>
+        this.guard(() => {
+          this.#queued = undefined
+          if (error === undefined) this.#ejected()
+          else this.#failed(error)
+        }),
+    }
+    upstream.queue.add(this.#queued)
   }
 
   #send(target: Target): void {
@@ -116,6 +141,7 @@ export class Exchange implements DispatchHandler {
     this.result.durationMs = tickMs() - this.#startedMs
     upstream.meter.responded(status, this.result.durationMs / 1_000)
     this.#target?.succeeded(tickMs())
+    this.#target?.upgraded(socket)
     this.#finish()
     onUpgrade?.(headers, socket)
   }
@@ -306,6 +332,7 @@ export class Exchange implements DispatchHandler {
     this.#over = true
     if (this.#remaining === -1) this.#request.eventStreams.delete(this)
     clearTimeout(this.#deadline)
+    if (this.#queued !== undefined) this.#request.upstream.queue.leave(this.#queued)
     this.#leaveTarget()
   }
 

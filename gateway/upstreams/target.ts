@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { buildConnector } from 'undici'
 import {
   CircuitBreaker,
@@ -9,7 +10,7 @@ import {
 import type { ResolveName } from '../../platform/net/resolve-name.ts'
 import type { CertificateSource } from '../server/tls/certificate-source.ts'
 import { createConnector } from './connect.ts'
-import { ConnectionPool, type ConnectionPoolOptions } from './http1/connection-pool.ts'
+import { type ConnectionCount, ConnectionPool, type ConnectionPoolOptions } from './http1/connection-pool.ts'
 import { NameAddresses, RESOLVE_EVERY_MS } from './name-addresses.ts'
 
 /** Settings of one target. `connectTimeoutMs` limits connection setup, including TLS. */
@@ -18,6 +19,8 @@ export type TargetSettings = {
   readonly origin: string
   readonly connectTimeoutMs: number
   readonly ejection: CircuitRules
+  /** Maximum number of open connections. Infinity: no limit. */
+  readonly maxConnections: number
   readonly resolve: ResolveName
   /** Trusted CA certificates in PEM; `undefined`: the public CAs. */
   readonly ca: string | undefined
@@ -28,6 +31,8 @@ export type TargetSettings = {
   readonly tickMs: () => number
   /** Called when the target is ejected, and when the target responds again. */
   readonly onEjected: (isEjected: boolean) => void
+  /** Called when a connection may have become free. */
+  readonly onFree: () => void
 }
 
 type Connectors = Pick<ConnectionPoolOptions, 'connect' | 'connectPlainly'>
@@ -47,6 +52,9 @@ export class Target {
   readonly #settings: TargetSettings
   readonly #circuit: CircuitBreaker
   #connectors: Connectors
+  readonly #connections: ConnectionCount
+  /** Open WebSockets, which keep their connections. */
+  #sessions = 0
   readonly #retired = new Set<ConnectionPool>()
   readonly #addresses: NameAddresses | undefined
   readonly #watch: NodeJS.Timeout | undefined
@@ -59,6 +67,13 @@ export class Target {
     this.origin = settings.origin
     this.#settings = settings
     this.#circuit = new CircuitBreaker(settings.ejection, (isClosed) => settings.onEjected(!isClosed))
+    this.#connections = {
+      max: settings.maxConnections,
+      open: 0,
+      onClosed: () => {
+        for (const pool of [this.#pool, ...this.#retired]) pool.resume()
+      },
+    }
     const hostname = new URL(settings.origin).hostname
     if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0) {
       this.#addresses = new NameAddresses(hostname, {
@@ -96,6 +111,25 @@ export class Target {
     return this.state === 'closed' || this.#circuit.isAccepting(this.#settings.tickMs())
   }
 
+  /** Whether all connections are busy. */
+  get isFull(): boolean {
+    return this.outstanding + this.#sessions >= this.#settings.maxConnections
+  }
+
+  /** Number of open connections, including connections whose handshake is not complete. */
+  get openConnections(): number {
+    return this.#connections.open
+  }
+
+  /** Counts a connection that stays busy after the response, until it is closed. */
+  upgraded(socket: Duplex): void {
+    this.#sessions += 1
+    socket.once('close', () => {
+      this.#sessions -= 1
+      this.#settings.onFree()
+    })
+  }
+
   /** Records the start of a request. Every call must be followed by one call of `ended()` with the result. */
   started(startedMs: number): Trial | undefined {
     this.outstanding += 1
@@ -114,6 +148,7 @@ export class Target {
   ended(trial: Trial | undefined): void {
     this.outstanding -= 1
     this.#circuit.ended(trial)
+    this.#settings.onFree()
   }
 
   /** Closes the connections after their current requests. */
@@ -137,6 +172,7 @@ export class Target {
     return new ConnectionPool(this.origin, {
       ...this.#connectors,
       idleMs: IDLE_MS,
+      connections: this.#connections,
     })
   }
 

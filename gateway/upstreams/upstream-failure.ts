@@ -11,6 +11,8 @@ export type UpstreamFailureReason =
   | 'reset'
   | 'protocol'
   | 'ejected'
+  | 'queue_full'
+  | 'queue_timeout'
 
 /** A failure of an upstream, classified for metrics, for the response and for retries. */
 export type UpstreamFailure = {
@@ -22,6 +24,7 @@ export type UpstreamFailure = {
 
 const UNREACHABLE: Rejection = { rejected: 'upstream_unreachable' }
 const OVERLOADED: Rejection = { rejected: 'overloaded', retryAfterSeconds: 1 }
+const BUSY: Rejection = { rejected: 'upstream_busy', retryAfterSeconds: 1 }
 const BROKEN: Rejection = { rejected: 'upstream_broken' }
 const TIMED_OUT: Rejection = { rejected: 'upstream_timed_out' }
 const UNFORWARDABLE: Rejection = {
@@ -56,6 +59,10 @@ export function upstreamFailure(error: unknown): UpstreamFailure {
     case 'ECONNRESET':
     case 'EPIPE':
       return { reason: 'reset', rejection: BROKEN, retryCause: 'reset' }
+    case 'ERR_UPSTREAM_QUEUE_FULL':
+      return { reason: 'queue_full', rejection: BUSY, retryCause: undefined }
+    case 'ERR_UPSTREAM_QUEUE_TIMEOUT':
+      return { reason: 'queue_timeout', rejection: BUSY, retryCause: undefined }
     case 'ERR_UPSTREAM_UNFORWARDABLE':
       return { reason: 'protocol', rejection: UNFORWARDABLE, retryCause: undefined }
     default:

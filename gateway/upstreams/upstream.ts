@@ -7,6 +7,7 @@ import { basePathOf } from './base-path-of.ts'
 import type { UpstreamCredential } from './credentials/credential.ts'
 import type { CredentialConfig, UpstreamAccess } from './credentials/open-access.ts'
 import { guardAddresses } from './guard-addresses.ts'
+import { RequestQueue } from './request-queue.ts'
 import { Target } from './target.ts'
 
 export type Upstream = {
@@ -15,6 +16,7 @@ export type Upstream = {
   /** Path prefix of every request; empty if the URLs have no path. */
   readonly basePath: string
   readonly targets: TargetSet
+  readonly queue: RequestQueue
   readonly retryBudget: RetryBudget
   readonly meter: UpstreamMeter
   /**
@@ -49,6 +51,7 @@ export type UpstreamSettings = {
   readonly connectTimeoutMs: number
   readonly idleTimeoutMs: number
   readonly ejection: CircuitRules
+  readonly connections: ConnectionLimits
   readonly openapiPath: string | undefined
   /** Trusted CA certificates in PEM; `undefined`: the public CAs. */
   readonly ca: string | undefined
@@ -60,6 +63,21 @@ export type UpstreamSettings = {
   readonly policySource: string | undefined
 }
 
+/** Limits for the connections to an upstream, of all workers together. */
+export type ConnectionLimits = {
+  /** Maximum number of open connections of each target. Infinity: no limit. */
+  readonly max: number
+  /** Maximum number of requests that wait for a connection. */
+  readonly maxPending: number
+  readonly queueTimeoutMs: number
+}
+
+/** Returns the share of one worker. Each worker has at least one connection per target. */
+export function shareOfWorker(limits: ConnectionLimits, workers: number): ConnectionLimits {
+  const shareOf = (total: number): number => (total === 0 ? 0 : Math.max(1, Math.floor(total / workers)))
+  return { ...limits, max: shareOf(limits.max), maxPending: shareOf(limits.maxPending) }
+}
+
 /** Creates an upstream. The upstream opens connections only when requests need connections. */
 export function createUpstream(
   settings: UpstreamSettings,
@@ -68,6 +86,8 @@ export function createUpstream(
     readonly resolve: ResolveName
     readonly access: UpstreamAccess
     readonly readsEarlyResponses: boolean
+    /** Number of workers that share the limits. */
+    readonly workers: number
     readonly tickMs: () => number
     readonly logger: Pick<Logger, 'info' | 'warn'>
   },
@@ -84,24 +104,34 @@ export function createUpstream(
     else logger.info({ event: 'target_back', ...fields }, 'a target of an upstream responds again')
   }
 
+  const limits = shareOfWorker(settings.connections, options.workers)
+  const queue = new RequestQueue({
+    maxRequests: limits.maxPending,
+    timeoutMs: limits.queueTimeoutMs,
+    choose: () => targetSet.choose() ?? (targetSet.isAccepting ? 'full' : undefined),
+  })
   const targets = settings.urls.map(
     (url) =>
       new Target({
         origin: new URL(url).origin,
         connectTimeoutMs: settings.connectTimeoutMs,
         ejection: settings.ejection,
+        maxConnections: limits.max,
         resolve: settings.policySource === undefined ? options.resolve : guardAddresses(options.resolve),
         ca: settings.ca,
         certificate: access.certificate,
         readsEarlyResponses: options.readsEarlyResponses,
         tickMs: options.tickMs,
         onEjected: (isEjected) => logEjection(new URL(url).origin, isEjected),
+        onFree: () => queue.advance(),
       }),
   )
+  const targetSet = new TargetSet(targets)
   return {
     name: settings.name,
     basePath: basePathOf(settings.urls[0] ?? ''),
-    targets: new TargetSet(targets),
+    targets: targetSet,
+    queue,
     retryBudget: new RetryBudget(),
     meter: options.meter,
     timeoutMs: settings.timeoutMs,
@@ -109,9 +139,11 @@ export function createUpstream(
     openapiPath: settings.openapiPath,
     credential: access.credential,
     async retire() {
+      queue.close()
       await Promise.all(targets.map((target) => target.retire()))
     },
     async close() {
+      queue.close()
       await Promise.all([access.close(), ...targets.map((target) => target.close())])
     },
   }
@@ -156,7 +188,7 @@ class TargetSet {
    * Chooses a target with a circuit that allows a request. Of these targets, chooses the target with the fewest
    * outstanding requests. Chooses equal targets in round-robin order.
    * @param except the target that just failed. This target is the last choice.
-   * @returns `undefined` if every circuit is open.
+   * @returns `undefined` if every circuit is open, or if all connections are busy.
    */
   choose(except?: Target): Target | undefined {
     const { all } = this
@@ -165,11 +197,20 @@ class TargetSet {
     if (except === undefined && count > 1) this.#turn = (this.#turn + 1) % count
     for (let i = 0; i < count; i++) {
       const target = all[(this.#turn + i) % count] as Target
-      if (!target.isAccepting) continue
+      if (!target.isAccepting || (target.isFull && target !== except)) continue
       if (best === undefined || best === except) best = target
       else if (target !== except && target.outstanding < best.outstanding) best = target
     }
     return best
+  }
+
+  /** Whether the circuit of a target allows a request, even if all connections of the target are busy. */
+  get isAccepting(): boolean {
+    return this.all.some((target) => target.isAccepting)
+  }
+
+  get openConnections(): number {
+    return this.all.reduce((sum, target) => sum + target.openConnections, 0)
   }
 
   /** State of the healthiest target. */

@@ -106,6 +106,8 @@ export type Rejection =
   | { readonly rejected: 'upstream_timed_out' }
   /** The upstream failed too often recently, so the gateway temporarily sends no requests to this upstream. */
   | { readonly rejected: 'upstream_ejected'; readonly retryAfterSeconds: number }
+  /** All connections to the upstream are busy, and the request got no place in the queue or waited too long. */
+  | { readonly rejected: 'upstream_busy'; readonly retryAfterSeconds: number }
   /** The gateway has no token for the upstream, because the token endpoint fails. */
   | { readonly rejected: 'upstream_credentials_unavailable'; readonly retryAfterSeconds: number }
   | { readonly rejected: 'internal_error' }

@@ -34,6 +34,7 @@ const VALUES: Readonly<Record<string, readonly number[]>> = {
   scopegate_token_cache_entries: [0, 3],
   scopegate_token_stale_active: [1],
   scopegate_upstream_certificate_expiry_seconds: [], // without client certificates
+  scopegate_upstream_pending_requests: [0],
   scopegate_upstream_token_expiry_seconds: [], // without client credentials
   scopegate_upstream_up: [1],
   scopegate_websocket_sessions: [3],
@@ -44,6 +45,7 @@ const RANGES: Readonly<Record<string, readonly [low: number, high: number]>> = {
   scopegate_event_loop_delay_seconds: [0, 30],
   scopegate_heap_used_ratio: [0, 1],
   scopegate_memory_used_ratio: [0, 1],
+  scopegate_upstream_connections: [0, 20], // idle connections end after 4 s
   scopegate_jwks_last_success_timestamp_seconds: [0, Number.POSITIVE_INFINITY],
 }
 

@@ -13,6 +13,15 @@ export type ConnectionPoolOptions = {
   readonly connectPlainly: buildConnector.connector
   /** Idle timeout of a connection when the upstream does not announce a timeout. Milliseconds. */
   readonly idleMs: number
+  readonly connections: ConnectionCount
+}
+
+/** The connections of all pools of one target. The pools open no connection while `open` is `max`. */
+export type ConnectionCount = {
+  readonly max: number
+  open: number
+  /** Called after the end of a connection. */
+  readonly onClosed: () => void
 }
 
 /**
@@ -39,6 +48,8 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #living = new Set<Connection>()
   /** Requests that wait for the end of this iteration of the event loop. */
   #waiting: Dispatch[] = []
+  /** Requests that wait until a connection is idle or closed, because the maximum number of connections is open. */
+  #blocked: Dispatch[] = []
   /** Connections released in this iteration of the event loop. */
   #resting: Connection[] = []
   /** Connections that are ready for reuse. The most recently used connection is last. */
@@ -90,7 +101,8 @@ export class ConnectionPool implements ConnectionOwner {
   async destroy(): Promise<void> {
     this.#closed = true
     clearInterval(this.#watch)
-    for (const dispatch of this.#waiting) dispatch.fail(poolClosed())
+    for (const dispatch of [...this.#blocked, ...this.#waiting]) dispatch.fail(poolClosed())
+    this.#blocked = []
     this.#waiting = []
     for (const connection of this.#living) connection.socket.destroy(poolClosed())
     this.#endWhenOver()
@@ -107,11 +119,27 @@ export class ConnectionPool implements ConnectionOwner {
 
   closed(connection: Connection): void {
     this.#living.delete(connection)
+    this.#countClosed()
     this.#endWhenOver()
+  }
+
+  /** Starts blocked requests at the end of this iteration of the event loop. */
+  resume(): void {
+    if (this.#blocked.length > 0) this.#awaitRoundEnd()
+  }
+
+  #countClosed(): void {
+    const { connections } = this.#options
+    connections.open -= 1
+    connections.onClosed()
   }
 
   endRound(): void {
     this.#roundEnds = false
+    if (this.#blocked.length > 0) {
+      this.#waiting = [...this.#blocked, ...this.#waiting]
+      this.#blocked = []
+    }
     const waiting = this.#waiting
     if (waiting.length > 0) {
       this.#waiting = []
@@ -124,6 +152,7 @@ export class ConnectionPool implements ConnectionOwner {
       this.#idle.push(connection)
     }
     resting.length = 0
+    this.resume()
     this.#watch ??= setInterval(() => this.#checkIdle(), IDLE_CHECK_MS).unref()
   }
 
@@ -147,8 +176,13 @@ export class ConnectionPool implements ConnectionOwner {
       return
     }
     const connection = dispatch.request.upgrade ? undefined : this.#takeIdle()
-    if (connection === undefined) this.#connect(dispatch)
-    else connection.send(dispatch)
+    if (connection !== undefined) connection.send(dispatch)
+    else if (this.#options.connections.open < this.#options.connections.max) this.#connect(dispatch)
+    else {
+      this.#blocked.push(dispatch)
+      // An upgrade needs a new connection.
+      if (dispatch.request.upgrade) this.#idle.pop()?.drop()
+    }
   }
 
   #takeIdle(): Connection | undefined {
@@ -164,11 +198,15 @@ export class ConnectionPool implements ConnectionOwner {
     const { connect, connectPlainly } = this.#options
     const { upgrade } = dispatch.request
     this.#connecting += 1
+    this.#options.connections.open += 1
     const connectTo = upgrade ? connectPlainly : connect
     connectTo(this.#address, (...[error, socket]) => {
       this.#connecting -= 1
-      if (error !== null) dispatch.fail(this.#closed ? poolClosed() : error)
-      else if (this.#closed) {
+      if (error !== null) {
+        this.#countClosed()
+        dispatch.fail(this.#closed ? poolClosed() : error)
+      } else if (this.#closed) {
+        this.#countClosed()
         socket.destroy()
         dispatch.fail(poolClosed())
       } else this.#connected(socket as Socket, dispatch)
@@ -203,7 +241,11 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   #endWhenOver(): void {
-    if (this.#closing === undefined || this.#living.size + this.#connecting + this.#waiting.length > 0) return
+    if (
+      this.#closing === undefined ||
+      this.#living.size + this.#connecting + this.#waiting.length + this.#blocked.length > 0
+    )
+      return
     clearInterval(this.#watch)
     this.#closing()
   }

@@ -4,6 +4,8 @@
  * - `ERR_UPSTREAM_IDLE`: the response stalled for too long
  * - `ERR_UPSTREAM_UNFORWARDABLE`: the head of the request is not valid, or the body does not match its `Content-Length`
  * - `ERR_UPSTREAM_CLOSED`: the pool is closed
+ * - `ERR_UPSTREAM_QUEUE_FULL`: all connections are busy, and the queue has no free place
+ * - `ERR_UPSTREAM_QUEUE_TIMEOUT`: no connection became free in time
  */
 export type UpstreamErrorCode =
   | 'ERR_UPSTREAM_PROTOCOL'
@@ -11,6 +13,8 @@ export type UpstreamErrorCode =
   | 'ERR_UPSTREAM_IDLE'
   | 'ERR_UPSTREAM_UNFORWARDABLE'
   | 'ERR_UPSTREAM_CLOSED'
+  | 'ERR_UPSTREAM_QUEUE_FULL'
+  | 'ERR_UPSTREAM_QUEUE_TIMEOUT'
 
 /** Error of an exchange with an upstream. The message contains no addresses and no received bytes. */
 export class UpstreamError extends Error {

@@ -53,7 +53,7 @@ function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures):
   metrics.register({
     pipeline: { inFlight: count },
     cache: { entries: { jwt: count, opaque: count } },
-    upstreams: { active: [{ name: 'api', targets: { state } }] },
+    upstreams: { active: [{ name: 'api', targets: { state, openConnections: 4 }, queue: { size: 4 } }] },
     issuers: [
       {
         issuer: ISSUER,
@@ -114,6 +114,8 @@ const EXPECTED: Readonly<Record<string, number>> = {
   scopegate_token_cache_entries: 8,
   scopegate_token_stale_active: 1,
   scopegate_upstream_certificate_expiry_seconds: 3,
+  scopegate_upstream_connections: 8,
+  scopegate_upstream_pending_requests: 8,
   scopegate_upstream_token_expiry_seconds: 3,
   scopegate_upstream_up: 0,
   scopegate_websocket_sessions: 8,

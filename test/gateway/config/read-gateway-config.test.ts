@@ -225,6 +225,23 @@ t.test(
   },
 )
 
+t.test('readGatewayConfig() rejects a queue setting without effect', async (t) => {
+  const read = (keys: string) => {
+    const dir = aConfigDir(t, {
+      'upstreams.yaml': `learning-platform: { url: http://127.0.0.1:1, ${keys} }\nauthorization-server: { url: http://127.0.0.1:1 }\n`,
+    })
+    return readGatewayConfig(withSecret(dir)).config.upstreams[0]?.connections
+  }
+  t.throws(() => read('maxPendingRequests: 1'), { message: /C317.*maxPendingRequests/ })
+  t.throws(() => read('maxConnections: 1, queueTimeout: 1s'), { message: /C317.*queueTimeout/ })
+  t.same(read('maxConnections: 3, maxPendingRequests: 4, queueTimeout: 5s'), {
+    max: 3,
+    maxPending: 4,
+    queueTimeoutMs: 5_000,
+  })
+  t.same(read('timeout: 1s'), { max: Number.POSITIVE_INFINITY, maxPending: 0, queueTimeoutMs: 1_000 })
+})
+
 t.test('readGatewayConfig() reads the credentials of an upstream and rejects unusable files', async (t) => {
   const read = (credentials: string, content?: string) => {
     const dir = aConfigDir(t, {

@@ -27,6 +27,7 @@ async function startDescribed(t: Test, name: string, respond: RequestListener) {
     resolve: systemAddresses,
     access: NO_ACCESS,
     readsEarlyResponses: false,
+    workers: 1,
     tickMs: () => performance.now(),
     logger: { info: silent, warn: silent },
   })

@@ -31,7 +31,9 @@ function someMetrics() {
   metrics.register({
     pipeline: { inFlight: 2 },
     cache: { entries: { jwt: 3, opaque: 4 } },
-    upstreams: { active: [{ name: 'api', targets: { state: 'half_open' } }] },
+    upstreams: {
+      active: [{ name: 'api', targets: { state: 'half_open', openConnections: 14 }, queue: { size: 15 } }],
+    },
     issuers: [
       {
         issuer: ISSUER,
@@ -162,7 +164,9 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
     '{upstream="api",result="success"} 1',
     '{upstream="api",result="failure"} 0',
   ],
+  scopegate_upstream_connections: ['gauge', '{upstream="api"} 14'],
   scopegate_upstream_errors_total: ['counter', '{upstream="api",reason="reset"} 1'],
+  scopegate_upstream_pending_requests: ['gauge', '{upstream="api"} 15'],
   scopegate_upstream_request_duration_seconds: [
     'histogram',
     '_sum{upstream="api",code_class="5xx"} 0.01',
@@ -272,7 +276,9 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_upstream_certificate_expiry_seconds:
     'Expiry time of the active client certificate for an upstream in seconds since 1970.',
   scopegate_upstream_certificate_reloads_total: 'Reloads of client certificates for upstreams, by result.',
+  scopegate_upstream_connections: 'Open connections to the upstream.',
   scopegate_upstream_errors_total: 'Requests without a complete response of the upstream, by reason.',
+  scopegate_upstream_pending_requests: 'Requests that wait for a connection to the upstream.',
   scopegate_upstream_request_duration_seconds:
     'Time from forwarding a request to the first byte of the response.',
   scopegate_upstream_retries_total: 'Retries of requests to an upstream.',

@@ -1,14 +1,14 @@
 import { Registry } from 'prom-client'
 import t from 'tap'
-import { createUpstreamMeters } from '../../../gateway/observability/upstream-meter.ts'
+import { createUpstreamMeters, type UpstreamLoad } from '../../../gateway/observability/upstream-meter.ts'
 import { seriesOf } from '../../fixtures/series-of.ts'
 
-t.test('an upstream is up until all of its targets are ejected', async (t) => {
+t.test('the gauges of an upstream show its circuit, its connections and its queue', async (t) => {
   const registry = new Registry()
   createUpstreamMeters([registry], () => [
-    { name: 'a', state: 'closed' },
-    { name: 'b', state: 'half_open' },
-    { name: 'c', state: 'open' },
+    { name: 'a', state: 'closed', openConnections: 3, pendingRequests: 4 },
+    { name: 'b', state: 'half_open', openConnections: 0, pendingRequests: 0 },
+    { name: 'c', state: 'open', openConnections: 1, pendingRequests: 2 },
   ])
   t.strictSame(await seriesOf(registry, 'scopegate_upstream_up'), [
     '{upstream="a"} 1',
@@ -18,6 +18,16 @@ t.test('an upstream is up until all of its targets are ejected', async (t) => {
   t.strictSame(await seriesOf(registry, 'scopegate_circuit_state'), [
     '{upstream="a"} 0',
     '{upstream="b"} 1',
+    '{upstream="c"} 2',
+  ])
+  t.strictSame(await seriesOf(registry, 'scopegate_upstream_connections'), [
+    '{upstream="a"} 3',
+    '{upstream="b"} 0',
+    '{upstream="c"} 1',
+  ])
+  t.strictSame(await seriesOf(registry, 'scopegate_upstream_pending_requests'), [
+    '{upstream="a"} 4',
+    '{upstream="b"} 0',
     '{upstream="c"} 2',
   ])
 })
@@ -50,9 +60,9 @@ t.test('the meter of an upstream counts responses by class, failures by reason, 
 
 t.test('a removed upstream has no series', async (t) => {
   const registry = new Registry()
-  let active: readonly { readonly name: string; readonly state: 'open' }[] = [
-    { name: 'a', state: 'open' },
-    { name: 'b', state: 'open' },
+  let active: readonly UpstreamLoad[] = [
+    { name: 'a', state: 'open', openConnections: 0, pendingRequests: 0 },
+    { name: 'b', state: 'open', openConnections: 0, pendingRequests: 0 },
   ]
   const meters = createUpstreamMeters([registry], () => active)
   for (const { name } of active) {
@@ -66,7 +76,7 @@ t.test('a removed upstream has no series', async (t) => {
   const complete = (await shown('a')).length
   t.ok(complete > 5)
   active = active.filter(({ name }) => name === 'b')
-  t.equal((await shown('a')).length, complete - 2, 'the gauges of inactive upstreams')
+  t.equal((await shown('a')).length, complete - 4, 'the gauges of inactive upstreams')
   t.equal((await shown('b')).length, complete)
   meters.remove('a')
   t.same(await shown('a'), [])

@@ -204,6 +204,17 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
+    { rejected: 'upstream_busy', retryAfterSeconds: 1 },
+    503,
+    ['retry-after', '1'],
+    {
+      error: 'upstream_busy',
+      error_description: 'The upstream service is busy. Try again in a moment.',
+      request_id: 'ID',
+      retry_after: 1,
+    },
+  ],
+  [
     { rejected: 'upstream_credentials_unavailable', retryAfterSeconds: 5 },
     503,
     ['retry-after', '5'],

@@ -62,6 +62,7 @@ const REJECTIONS: { readonly [Kind in Rejection['rejected']]: Extract<Rejection,
   upstream_broken: { rejected: 'upstream_broken' },
   upstream_timed_out: { rejected: 'upstream_timed_out' },
   upstream_credentials_unavailable: { rejected: 'upstream_credentials_unavailable', retryAfterSeconds: 1 },
+  upstream_busy: { rejected: 'upstream_busy', retryAfterSeconds: 1 },
   upstream_ejected: { rejected: 'upstream_ejected', retryAfterSeconds: 1 },
   internal_error: { rejected: 'internal_error' },
 }

@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { createConnector } from '../../../gateway/upstreams/connect.ts'
 import { ConnectionPool } from '../../../gateway/upstreams/http1/connection-pool.ts'
+import { unlimitedConnections } from '../../fixtures/unlimited-connections.ts'
 
 const CONNECTION = { timeoutMs: 20_000, lookup: undefined, certificate: undefined, ca: undefined }
 
@@ -41,6 +42,7 @@ async function sendInto(answer: string, readsEarlyResponses = true): Promise<Out
     connect: createConnector({ ...CONNECTION, readsEarlyResponses, reading: 'shared' }),
     connectPlainly: createConnector({ ...CONNECTION, readsEarlyResponses, reading: 'stream' }),
     idleMs: 1_000,
+    connections: unlimitedConnections(),
   })
   const body = new PassThrough()
   const outcome: Outcome = { status: 0, body: '', error: undefined }

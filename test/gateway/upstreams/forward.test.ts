@@ -55,6 +55,7 @@ async function startForwarder(
       resolve,
       access: NO_ACCESS,
       readsEarlyResponses: true,
+      workers: 1,
       tickMs,
       logger: { info: () => undefined, warn: () => undefined },
     },

@@ -9,6 +9,7 @@ import type {
   DispatchHandler,
   OutgoingRequest,
 } from '../../../../gateway/upstreams/http1/dispatch.ts'
+import { unlimitedConnections } from '../../../fixtures/unlimited-connections.ts'
 import { until } from '../../../fixtures/until.ts'
 
 type Heard = {
@@ -48,6 +49,7 @@ async function start(t: Test, serve: (socket: Socket, head: string) => void) {
     connect: createConnector({ ...connection, reading: 'shared' }),
     connectPlainly: createConnector({ ...connection, reading: 'stream' }),
     idleMs: 60_000,
+    connections: unlimitedConnections(),
   })
   t.teardown(async () => {
     await pool.destroy()

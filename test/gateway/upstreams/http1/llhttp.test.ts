@@ -11,6 +11,7 @@ import { type GeneratedResponse, generatedResponse } from '../../../fixtures/gen
 import { readWithLlhttp } from '../../../fixtures/llhttp.ts'
 import { readWithClient, recordDispatch, requestOf } from '../../../fixtures/read-with-client.ts'
 import { groupHeaders, type Head, type ResponseReading } from '../../../fixtures/response-reading.ts'
+import { unlimitedConnections } from '../../../fixtures/unlimited-connections.ts'
 
 // FUZZ_RESPONSES_RUNS sets the number of responses, and selects a new seed. The message of a failure contains the seed.
 // FUZZ_RESPONSES_SEED repeats a run with this seed.
@@ -347,6 +348,7 @@ t.test(
       connect: createConnector({ ...connection, reading: 'shared' }),
       connectPlainly: createConnector({ ...connection, reading: 'stream' }),
       idleMs: 60_000,
+      connections: unlimitedConnections(),
     })
     t.teardown(() => pool.destroy())
     let complete = 0

@@ -4,6 +4,7 @@ import t, { type Test } from 'tap'
 import { createConnector } from '../../../../gateway/upstreams/connect.ts'
 import { ConnectionPool } from '../../../../gateway/upstreams/http1/connection-pool.ts'
 import { aCertificate } from '../../../fixtures/a-certificate.ts'
+import { unlimitedConnections } from '../../../fixtures/unlimited-connections.ts'
 
 const BYTES = 3_000_000
 const CERTIFICATE = aCertificate({ names: ['localhost'] })
@@ -30,6 +31,7 @@ async function start(t: Test, hostname: string, ca?: string) {
     connect: createConnector({ ...connection, reading: 'shared' }),
     connectPlainly: createConnector({ ...connection, reading: 'stream' }),
     idleMs: 60_000,
+    connections: unlimitedConnections(),
   })
   t.teardown(async () => {
     await pool.destroy()

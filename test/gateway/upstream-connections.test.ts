@@ -1,0 +1,248 @@
+import type { Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'undici'
+import type { ConnectionLimits } from '../../gateway/upstreams/upstream.ts'
+import { shareOfWorker } from '../../gateway/upstreams/upstream.ts'
+import { anUpstream, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { OK_REPLY, type RecordingUpstream, startRecordingUpstream } from '../fixtures/recording-upstream.ts'
+import { until } from '../fixtures/until.ts'
+import { startWebsocketUpstream } from '../fixtures/websocket-upstream.ts'
+
+const POLICY = `apiVersion: scopegate/v1
+kind: Policy
+name: test
+upstream: api
+defaults: { anonymous: allow, timeout: 20s }
+routes:
+  - { name: open, match: { methods: [GET], path: "/open/**" } }
+  - { name: live, match: { methods: [GET], path: /live/open }, websocket: true }
+`
+
+const reached = (ask: () => boolean | Promise<boolean>) => until('the expected state', async () => ask())
+
+t.jobs = 4 // each test starts its own gateway and needs little CPU time
+
+/** Starts a gateway whose upstream has these limits. `answer()` sends the next response of the upstream. */
+async function start(
+  t: Test,
+  limits: Partial<ConnectionLimits>,
+  urls: readonly string[] = [],
+  failures = 5,
+): Promise<{
+  under: GatewayUnderTest
+  held: Socket[]
+  answer: () => void
+  send: (path: string) => Promise<Response>
+}> {
+  const held: Socket[] = []
+  const under = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({
+      ...config,
+      upstreams: config.upstreams.map((one) =>
+        one.name === 'api'
+          ? {
+              ...anUpstream('api', ...(urls.length === 0 ? one.urls : urls)),
+              ejection: { failures, longestPauseMs: 30_000 },
+              connections: { max: 1, maxPending: 0, queueTimeoutMs: 20_000, ...limits },
+            }
+          : one,
+      ),
+    }),
+  })
+  under.upstream.reply((socket) => held.push(socket))
+  return {
+    under,
+    held,
+    answer: () => held.shift()?.write(OK_REPLY),
+    send: (path) => fetch(`${under.gateway.url}/open/${path}`),
+  }
+}
+
+async function metricOf({ gateway }: GatewayUnderTest, series: string): Promise<number> {
+  const text = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
+  const line = text.split('\n').find((one) => one.startsWith(`${series} `))
+  return line === undefined ? 0 : Number(line.slice(series.length))
+}
+
+const pending = (under: GatewayUnderTest) =>
+  metricOf(under, 'scopegate_upstream_pending_requests{upstream="api"}')
+const failed = (under: GatewayUnderTest, reason: string) =>
+  metricOf(under, `scopegate_upstream_errors_total{upstream="api",reason="${reason}"}`)
+
+/** Sends requests one after the other, so that their order in the queue is certain. */
+async function fill(under: GatewayUnderTest, send: (path: string) => Promise<Response>, count: number) {
+  const responses: Promise<Response>[] = []
+  for (let at = 0; at <= count; at++) {
+    responses.push(send(`${at}`))
+    if (at === 0) await reached(() => under.upstream.requests.length === 1)
+    else await reached(async () => (await pending(under)) === at)
+  }
+  return responses
+}
+
+t.test('requests wait in order for the only connection, and a full queue results in 503', async (t) => {
+  const { under, answer, send } = await start(t, { maxPending: 3 })
+  const responses = await fill(under, send, 3)
+  const rejected = await send('rejected')
+  t.equal(rejected.status, 503)
+  t.equal(rejected.headers.get('retry-after'), '1')
+  t.match(await rejected.json(), { error: 'upstream_busy', retry_after: 1 })
+  t.equal(await failed(under, 'queue_full'), 1)
+  t.match(
+    under.log().filter(({ event }) => event === 'upstream_failed'),
+    [{ upstream: 'api', err: { code: 'ERR_UPSTREAM_QUEUE_FULL' } }],
+  )
+  for (const [at, response] of responses.entries()) {
+    await reached(() => under.upstream.requests.length === at + 1)
+    answer()
+    t.equal((await response).status, 200)
+  }
+  t.same(
+    under.upstream.requests.map(({ target }) => target),
+    ['/open/0', '/open/1', '/open/2', '/open/3'],
+  )
+  t.equal(under.upstream.connections, 1, 'the requests share one connection')
+  t.equal(await metricOf(under, 'scopegate_upstream_connections{upstream="api"}'), 1)
+  t.equal(await pending(under), 0)
+})
+
+t.test('a burst never opens more connections than maxConnections', async (t) => {
+  const { under, send } = await start(t, { max: 3, maxPending: 100 })
+  under.upstream.reply(OK_REPLY)
+  const responses = await Promise.all(Array.from({ length: 60 }, (_, at) => send(`${at}`)))
+  t.same(new Set(responses.map(({ status }) => status)), new Set([200]))
+  t.equal(under.upstream.connections, 3)
+})
+
+t.test('a connection that replaces a closed connection does not exceed maxConnections', async (t) => {
+  const { under, send } = await start(t, { maxPending: 100 })
+  let open = 0
+  let most = 0
+  under.upstream.reply((socket) => {
+    open += 1
+    most = Math.max(most, open)
+    socket.once('close', () => {
+      open -= 1
+    })
+    socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok')
+  })
+  const responses = await Promise.all(Array.from({ length: 20 }, (_, at) => send(`${at}`)))
+  t.same(new Set(responses.map(({ status }) => status)), new Set([200]))
+  t.equal(under.upstream.connections, 20)
+  t.equal(most, 1)
+})
+
+t.test('a request leaves the queue with 503 after queueTimeout', async (t) => {
+  const { under, answer, send } = await start(t, { maxPending: 1, queueTimeoutMs: 50 })
+  const first = send('first')
+  await reached(() => under.upstream.requests.length === 1)
+  const late = await send('late')
+  t.equal(late.status, 503)
+  t.match(await late.json(), { error: 'upstream_busy' })
+  t.equal(await failed(under, 'queue_timeout'), 1)
+  t.equal(await pending(under), 0)
+  answer()
+  t.equal((await first).status, 200)
+  t.equal(under.upstream.requests.length, 1)
+})
+
+t.test('a client that disconnects leaves the queue', async (t) => {
+  const { under, answer, send } = await start(t, { maxPending: 1 })
+  const first = send('first')
+  await reached(() => under.upstream.requests.length === 1)
+  const abort = new AbortController()
+  const left = fetch(`${under.gateway.url}/open/left`, { signal: abort.signal }).catch(() => undefined)
+  await reached(async () => (await pending(under)) === 1)
+  abort.abort()
+  await left
+  await reached(async () => (await pending(under)) === 0)
+  const next = send('next')
+  await reached(async () => (await pending(under)) === 1)
+  answer()
+  await first
+  await reached(() => under.upstream.requests.length === 2)
+  answer()
+  t.equal((await next).status, 200)
+  t.same(
+    under.upstream.requests.map(({ target }) => target),
+    ['/open/first', '/open/next'],
+  )
+})
+
+t.test('a request waits for any of several addresses', async (t) => {
+  const other: RecordingUpstream = await startRecordingUpstream()
+  t.teardown(() => other.close())
+  const under = await startRecordingUpstream()
+  t.teardown(() => under.close())
+  const held: Socket[] = []
+  for (const one of [under, other]) one.reply((socket) => held.push(socket))
+  const { under: gateway, send } = await start(t, { maxPending: 1 }, [under.url, other.url])
+  const responses = [send('0'), send('1')]
+  await reached(() => held.length === 2)
+  responses.push(send('2'))
+  await reached(async () => (await pending(gateway)) === 1)
+  t.same([under.requests.length, other.requests.length], [1, 1])
+  held.pop()?.write(OK_REPLY)
+  await reached(() => held.length === 2)
+  for (const socket of held) socket.write(OK_REPLY)
+  t.same(
+    (await Promise.all(responses)).map(({ status }) => status),
+    [200, 200, 200],
+  )
+})
+
+t.test('the queue ends with 503 when the last address is ejected', async (t) => {
+  const { under, held, send } = await start(t, { maxPending: 2 }, [], 1)
+  const responses = await fill(under, send, 2)
+  held.shift()?.resetAndDestroy()
+  const [first, ...queued] = await Promise.all(responses)
+  t.equal(first?.status, 502)
+  for (const one of queued) {
+    t.equal(one.status, 503)
+    t.match(await one.json(), { error: 'upstream_unavailable' })
+  }
+  t.equal(await failed(under, 'ejected'), 2)
+})
+
+t.test('a shutdown waits for the requests in the queue', async (t) => {
+  const { under, answer, send } = await start(t, { maxPending: 1 })
+  const responses = await fill(under, send, 1)
+  const closed = under.gateway.close({ how: 'graceful' })
+  answer()
+  await reached(() => under.upstream.requests.length === 2)
+  answer()
+  t.same(
+    (await Promise.all(responses)).map(({ status }) => status),
+    [200, 200],
+  )
+  await closed
+})
+
+t.test('a WebSocket keeps its connection until the session ends', async (t) => {
+  const live = await startWebsocketUpstream()
+  t.teardown(() => live.close())
+  const { under, send } = await start(t, { maxPending: 0 }, [live.url])
+  const socket = new WebSocket(`${under.gateway.url.replace('http', 'ws')}/live/open`)
+  await new Promise((resolve) => socket.addEventListener('open', resolve))
+  t.equal((await send('busy')).status, 503)
+  socket.close()
+  await reached(async () => (await send('free')).status !== 503)
+})
+
+t.test('each worker has an equal share of the limits, and at least one connection', async (t) => {
+  t.same(shareOfWorker({ max: 10, maxPending: 5, queueTimeoutMs: 1 }, 4), {
+    max: 2,
+    maxPending: 1,
+    queueTimeoutMs: 1,
+  })
+  t.same(shareOfWorker({ max: 2, maxPending: 0, queueTimeoutMs: 1 }, 4), {
+    max: 1,
+    maxPending: 0,
+    queueTimeoutMs: 1,
+  })
+  t.equal(
+    shareOfWorker({ max: Number.POSITIVE_INFINITY, maxPending: 0, queueTimeoutMs: 1 }, 4).max,
+    Number.POSITIVE_INFINITY,
+  )
+})
