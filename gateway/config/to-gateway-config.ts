@@ -179,9 +179,12 @@ export function toUpstreamSettings(
   upstream: UpstreamEntry,
   read: Pick<UpstreamSettings, 'ca' | 'certificate' | 'credentials'>,
 ): UpstreamSettings {
+  const { weights } = upstream
+  const isUsed = (_: unknown, index: number): boolean => weights?.[index] !== 0
   return {
     name,
-    urls: addressesOf(upstream),
+    urls: addressesOf(upstream).filter(isUsed),
+    weights: weights?.filter(isUsed),
     timeoutMs: milliseconds(upstream.timeout ?? DEFAULTS.upstreamTimeout),
     connectTimeoutMs: milliseconds(upstream.connectTimeout ?? DEFAULTS.connectTimeout),
     idleTimeoutMs: milliseconds(upstream.idleTimeout ?? DEFAULTS.idleTimeout),

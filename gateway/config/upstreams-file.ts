@@ -87,6 +87,17 @@ export const UpstreamEntry = Type.Object(
         uniqueItems: true,
       }),
     ),
+    weights: Type.Optional(
+      Type.Array(
+        Type.Integer({ description: 'share of an address; 0: no requests', minimum: 0, maximum: 1_000 }),
+        {
+          description:
+            'weight of each address in urls, in the same order; without weights, the address with the fewest outstanding requests gets the next request',
+          minItems: 1,
+          maxItems: 64,
+        },
+      ),
+    ),
     caFile: Type.Optional(
       FilePath('PEM file with CA certificates, which replace the public CA certificates'),
     ),

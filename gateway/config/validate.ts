@@ -54,11 +54,15 @@ export function validateConfig(
   return problems
 }
 
-/** Reports problems of upstreams: C307, C308, C312, C313, C316, C317, C323 and C324. */
+/** Reports problems of upstreams: C307, C308, C312, C313, C316, C317, C318, C323 and C324. */
 export function findInvalidUpstreams(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
-  return [findInvalidUrls, findUnusedQueues, findUnusableCertificates, findInvalidCredentials].flatMap(
-    (find) => find(upstreams, shownAs),
-  )
+  return [
+    findInvalidUrls,
+    findInvalidWeights,
+    findUnusedQueues,
+    findUnusableCertificates,
+    findInvalidCredentials,
+  ].flatMap((find) => find(upstreams, shownAs))
 }
 
 /** Reports C321 for an http `baseUrl` if the gateway itself terminates TLS: clients could not use that URL. */
@@ -118,6 +122,30 @@ function findInvalidUrls(upstreams: UpstreamsFile, shownAs: string): readonly Di
     return [
       diagnostic('C308', `${name}.urls: the addresses have different paths`, wholeFile(shownAs), {
         hint: 'use the same path in all of them, or define separate upstreams',
+      }),
+    ]
+  })
+}
+
+/** Reports C318 unless each address of an upstream has a weight, and at least one weight is above 0. */
+function findInvalidWeights(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+  return Object.entries(upstreams).flatMap(([name, one]) => {
+    const { weights } = one
+    if (weights === undefined) return []
+    const count = addressesOf(one).length
+    if (weights.length !== count)
+      return [
+        diagnostic(
+          'C318',
+          `${name}.weights: number of weights (${weights.length}) differs from the number of addresses (${count})`,
+          wholeFile(shownAs),
+          { hint: 'write one weight for each address, in the order of urls' },
+        ),
+      ]
+    if (weights.some((weight) => weight > 0)) return []
+    return [
+      diagnostic('C318', `${name}.weights: all weights are 0`, wholeFile(shownAs), {
+        hint: 'set the weight of at least one address to 1 or more',
       }),
     ]
   })

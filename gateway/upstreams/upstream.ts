@@ -47,6 +47,8 @@ export type UpstreamSettings = {
   readonly name: string
   /** One or more URLs, all with the same path. */
   readonly urls: readonly string[]
+  /** The weight of each URL, 1 or more. Undefined: the target with the fewest outstanding requests is next. */
+  readonly weights: readonly number[] | undefined
   readonly timeoutMs: number
   readonly connectTimeoutMs: number
   readonly idleTimeoutMs: number
@@ -126,7 +128,7 @@ export function createUpstream(
         onFree: () => queue.advance(),
       }),
   )
-  const targetSet = new TargetSet(targets)
+  const targetSet = new TargetSet(targets, settings.weights)
   return {
     name: settings.name,
     basePath: basePathOf(settings.urls[0] ?? ''),
@@ -178,19 +180,25 @@ class RetryBudget {
 
 class TargetSet {
   readonly all: readonly Target[]
+  readonly #weights: readonly number[] | undefined
+  /** The credit of each target with a weight. The sum of all credits is 0. */
+  readonly #credits: number[]
   #turn = 0
 
-  constructor(targets: readonly Target[]) {
+  constructor(targets: readonly Target[], weights: readonly number[] | undefined) {
     this.all = targets
+    this.#weights = weights
+    this.#credits = targets.map(() => 0)
   }
 
   /**
    * Chooses a target with a circuit that allows a request. Of these targets, chooses the target with the fewest
-   * outstanding requests. Chooses equal targets in round-robin order.
+   * outstanding requests. Chooses equal targets in round-robin order. With weights, chooses by the weights only.
    * @param except the target that just failed. This target is the last choice.
    * @returns `undefined` if every circuit is open, or if all connections are busy.
    */
   choose(except?: Target): Target | undefined {
+    if (this.#weights !== undefined) return this.#chooseByWeight(this.#weights, except)
     const { all } = this
     let best: Target | undefined
     const count = all.length
@@ -202,6 +210,31 @@ class TargetSet {
       else if (target !== except && target.outstanding < best.outstanding) best = target
     }
     return best
+  }
+
+  /**
+   * Chooses the target with the highest credit after each target has received its weight. The chosen target pays the
+   * sum of these weights. In a cycle of as many requests as the sum, each target therefore gets exactly its weight, in
+   * an even order. A retry does not change the credits.
+   */
+  #chooseByWeight(weights: readonly number[], except: Target | undefined): Target | undefined {
+    const credits = this.#credits
+    let best = -1
+    let bestCredit = 0
+    let sum = 0
+    for (const [index, target] of this.all.entries()) {
+      if (target === except || !target.isAccepting || target.isFull) continue
+      const weight = weights[index] as number
+      const credit = (credits[index] as number) + weight
+      sum += weight
+      if (except === undefined) credits[index] = credit
+      if (best !== -1 && credit <= bestCredit) continue
+      best = index
+      bestCredit = credit
+    }
+    if (best === -1) return except?.isAccepting === true ? except : undefined
+    if (except === undefined) credits[best] = bestCredit - sum
+    return this.all[best]
   }
 
   /** Whether the circuit of a target allows a request, even if all connections of the target are busy. */

@@ -22,7 +22,7 @@ type Pair = { under: GatewayUnderTest; other: RecordingUpstream; proxy: FaultPro
  * Starts a gateway and an upstream with two addresses. The test can interrupt the network connection to the first
  * address.
  */
-async function startPair(t: Test, failures = 100): Promise<Pair> {
+async function startPair(t: Test, failures = 100, weights?: readonly number[]): Promise<Pair> {
   const other = await startRecordingUpstream()
   t.teardown(() => other.close())
   let proxy: FaultProxy | undefined
@@ -37,6 +37,7 @@ async function startPair(t: Test, failures = 100): Promise<Pair> {
       upstreams: [
         {
           ...anUpstream('api', proxy?.url ?? '', other.url),
+          weights,
           ejection: { failures, longestPauseMs: 30_000 },
         },
         anUpstream('auth', other.url),
@@ -62,6 +63,24 @@ t.test('the gateway uses equally loaded addresses of an upstream in rotation', a
   t.same(await statuses(under, '/once/x', 10), { 200: 10 })
   t.equal(under.upstream.requests.length, 5)
   t.equal(other.requests.length, 5)
+})
+
+t.test('weights divide the requests exactly and evenly', async (t) => {
+  const { under, other } = await startPair(t, 100, [3, 1])
+  const counts: number[] = []
+  for (let cycle = 1; cycle <= 3; cycle++) {
+    t.same(await statuses(under, '/once/x', 4), { 200: 4 })
+    counts.push(under.upstream.requests.length, other.requests.length)
+  }
+  t.same(counts, [3, 1, 6, 2, 9, 3])
+})
+
+t.test('retries and an ejected address leave the weights of the other requests unchanged', async (t) => {
+  const { under, other, proxy } = await startPair(t, 2, [1, 1])
+  await proxy.down()
+  t.same(await statuses(under, '/retried/x', 8), { 200: 8 })
+  t.equal(other.requests.length, 8)
+  t.equal(under.upstream.requests.length, 0)
 })
 
 t.test('the address with the fewest requests in progress gets the next request', async (t) => {

@@ -225,6 +225,18 @@ t.test(
   },
 )
 
+t.test('readGatewayConfig() reads weights, without the addresses whose weight is 0', async (t) => {
+  const read = (weights: string) => {
+    const dir = aConfigDir(t, {
+      'upstreams.yaml': `learning-platform: { urls: [http://127.0.0.1:1, http://127.0.0.1:2, http://127.0.0.1:3], weights: ${weights} }\nauthorization-server: { url: http://127.0.0.1:1 }\n`,
+    })
+    return readGatewayConfig(withSecret(dir)).config.upstreams[0]
+  }
+  t.match(read('[5, 0, 7]'), { urls: ['http://127.0.0.1:1', 'http://127.0.0.1:3'], weights: [5, 7] })
+  t.throws(() => read('[1, 2]'), { message: /C318.*\(2\).*\(3\)/ })
+  t.throws(() => read('[0, 0, 0]'), { message: /C318.*all weights are 0/ })
+})
+
 t.test('readGatewayConfig() rejects a queue setting without effect', async (t) => {
   const read = (keys: string) => {
     const dir = aConfigDir(t, {
