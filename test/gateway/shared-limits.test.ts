@@ -40,11 +40,12 @@ ${ROUTES.map((name) => `  - { name: ${name}, match: { methods: [GET], path: /${n
 
 /** Starts a gateway with shared limits, and returns a function that sends a request. */
 async function start(t: Test, change = (config: GatewayConfig) => config) {
+  let presetsFile = ''
   const under = await startGatewayUnderTest(t, {
     policy: POLICY,
     change(config) {
       const folder = join(config.policiesDir, '.config')
-      const presetsFile = join(folder, 'presets.yaml')
+      presetsFile = join(folder, 'presets.yaml')
       mkdirSync(folder)
       writeFileSync(presetsFile, LIMITS)
       return change({
@@ -58,6 +59,7 @@ async function start(t: Test, change = (config: GatewayConfig) => config) {
   let tokens = 0
   return {
     ...under,
+    presetsFile,
     /** Sends a request with a token of these claims. Without claims, sends no token. */
     ask(path: string, claims?: Readonly<Record<string, unknown>>, from = '203.0.113.1') {
       tokens += 1
@@ -245,6 +247,24 @@ t.test('gateways with one Redis count together, and each counts alone while Redi
       statuses.push((await under.ask(path, { sub: 'bob' })).status)
     t.strictSame(statuses, [200, 200, 200, 429], 'the full limit for each gateway')
   }
+})
+
+t.test('GET /policies shows the limits of a route, and a reload changes them', async (t) => {
+  const { ask, gateway, presetsFile } = await start(t)
+  const shown = async () => {
+    const { json } = await send(`${gateway.managementUrl}/policies`)
+    const routes = json['routes'] as readonly { readonly name: string; readonly sharedLimits?: unknown }[]
+    return routes.find(({ name }) => name === 'test/one')?.sharedLimits
+  }
+  t.strictSame(await shown(), [{ name: 'api', requests: 3, perMs: 3_600_000, key: 'subject' }])
+  t.equal((await ask('/one', { sub: 'alice' })).headers.get('ratelimit-policy'), '"api";q=3;w=3600')
+  writeFileSync(presetsFile, LIMITS.replace('api: { requests: 3', 'api: { requests: 7'))
+  t.match(await gateway.reload('signal'), { result: 'applied' })
+  t.match(await shown(), [{ name: 'api', requests: 7 }])
+  t.equal((await ask('/two', { sub: 'alice' })).headers.get('ratelimit-policy'), '"api";q=7;w=3600')
+  writeFileSync(presetsFile, LIMITS.replace('api:', 'apis:'))
+  t.match(await gateway.reload('signal'), { result: 'broken', diagnostics: [{ code: 'P207' }] })
+  t.match((await ask('/two', { sub: 'alice' })).headers.get('ratelimit'), /^"api";r=5;/)
 })
 
 t.test('hostile values of claims cannot fill the memory', async (t) => {
