@@ -26,7 +26,7 @@ import { validateConfig } from './validate.ts'
  * @returns the configuration, and warnings that do not prevent the start.
  * @throws {ConfigError} listing all errors in the readable files:
  * - C1xx: schema errors
- * - C302 to C316: errors across settings and files
+ * - C302 to C319: problems across settings and files
  * - C320 to C324: TLS
  * - C329 to C339: issuers
  * - C340 to C345: resources
@@ -69,9 +69,12 @@ export function readGatewayConfig(options: GatewayFileOptions): {
     const read = attempt(() => entry.credentials && readUpstreamCredentials(name, entry.credentials))
     if (read !== undefined) credentials.set(name, read)
   }
-  problems.push(
-    ...validateConfig({ ...gateway, file }, upstreams && { value: upstreams.value, file: value.upstreams }),
+  const contradictions = validateConfig(
+    { ...gateway, file },
+    upstreams && { value: upstreams.value, file: value.upstreams },
   )
+  const isWarning = ({ severity }: Diagnostic): boolean => severity !== 'error'
+  problems.push(...contradictions.filter((one) => !isWarning(one)))
   attempt(() => value.assertion?.keyFile !== undefined && readAssertionKeys(value.assertion.keyFile))
   attempt(() => value.tls !== undefined && readCertificate(value.tls, Date.now()))
   if (
@@ -92,6 +95,6 @@ export function readGatewayConfig(options: GatewayFileOptions): {
       credentials,
       nonceSecrets,
     }),
-    warnings: [...gateway.warnings, ...upstreams.warnings],
+    warnings: [...gateway.warnings, ...upstreams.warnings, ...contradictions.filter(isWarning)],
   }
 }

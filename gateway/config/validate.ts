@@ -2,7 +2,7 @@ import type { LocationOf } from '../../platform/config/read-config.ts'
 import { type Diagnostic, diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { findConnectionFaults } from '../../platform/redis/check-connection.ts'
-import { headerKind } from '../../policy-engine/match/header-kind.ts'
+import { foldHeaderName, headerKind } from '../../policy-engine/match/header-kind.ts'
 import { isProtectedAddress } from '../tokens/jwt/is-protected-address.ts'
 import { basePathOf } from '../upstreams/base-path-of.ts'
 import { HEADER_FAMILIES, toDecisionHeaders } from './decision-headers.ts'
@@ -34,6 +34,7 @@ export function validateConfig(
     problems.push(
       ...findUnknownUpstream(gateway.value, upstreams.value, shownAs),
       ...findServerCredentials(gateway.value, upstreams.value, displayPath(upstreams.file)),
+      ...findExposedCredentials(upstreams.value, displayPath(upstreams.file)),
     )
   const locationOf = gateway.locationOf ?? (() => wholeFile(shownAs))
   for (const find of [findUnusableIssuers, findPlainBaseUrl, findUnusableRedis])
@@ -249,11 +250,34 @@ function findInvalidCredentials(upstreams: UpstreamsFile, shownAs: string): read
   })
 }
 
+/** Headers that describe the request, its content or its origin. `headerKind` does not name these headers. */
+const DESCRIBES_REQUEST =
+  /^(?:accept|cache-control|date|from|max-forwards|origin|pragma|prefer|range|referer|traceparent|tracestate)$|^(?:accept|access-control|content|if|sec)-/
+
 /** `headerKind` names the headers that HTTP or the gateway uses. */
 function isCredentialHeader(name: string): boolean {
   const lower = name.toLowerCase()
   const kind = headerKind(lower)
-  return kind === 'authorization' || (kind === undefined && !lower.startsWith('sec-') && lower !== 'date')
+  return kind === 'authorization' || (kind === undefined && !DESCRIBES_REQUEST.test(foldHeaderName(lower)))
+}
+
+/** Warns (C319) of credentials that the gateway sends to another machine without TLS. */
+function findExposedCredentials(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+  return Object.entries(upstreams).flatMap(([name, one]) => {
+    const exposed = one.credentials && addressesOf(one).find((url) => !isProtectedAddress(url))
+    if (exposed === undefined) return []
+    return [
+      diagnostic(
+        'C319',
+        `${name}.credentials: the gateway sends the credential without TLS to ${exposed}`,
+        wholeFile(shownAs),
+        {
+          severity: 'warning',
+          hint: 'use an https address. Otherwise, everyone on the network can read the credential',
+        },
+      ),
+    ]
+  })
 }
 
 /** Reports C314 for credentials at the authorization server, which authenticates the clients by their own headers. */

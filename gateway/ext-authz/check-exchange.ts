@@ -46,11 +46,14 @@ export class CheckReply extends EventEmitter {
   writableFinished = false
   destroyed = false
   readonly #onReply: (reply: TextReply) => void
+  readonly #onDestroy: () => void
   #headers: readonly string[] = []
 
-  constructor(onReply: (reply: TextReply) => void) {
+  /** @param onDestroy ends the exchange without a reply. */
+  constructor(onReply: (reply: TextReply) => void, onDestroy: () => void) {
     super()
     this.#onReply = onReply
+    this.#onDestroy = onDestroy
   }
 
   writeHead(status: number, headers: readonly string[] | Readonly<Record<string, string>>): this {
@@ -64,6 +67,11 @@ export class CheckReply extends EventEmitter {
     if (this.writableEnded) return this
     this.writableEnded = true
     this.#onReply({ status: this.statusCode, headers: this.#headers, body })
+    return this
+  }
+
+  destroy(): this {
+    this.#onDestroy()
     return this
   }
 

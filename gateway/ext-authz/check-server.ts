@@ -179,7 +179,10 @@ function handleStream(
 
 /** Runs the pipeline, and sends its reply. */
 function decide(stream: ServerHttp2Stream, request: IncomingMessage, { handle }: CheckServerOptions): void {
-  const reply = new CheckReply((local) => sendMessage(stream, encodeCheckResponse(local)))
+  const reply = new CheckReply(
+    (local) => sendMessage(stream, encodeCheckResponse(local)),
+    () => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
+  )
   stream.once('close', () => reply.close(stream.rstCode === constants.NGHTTP2_NO_ERROR))
   handle(request, reply.asResponse())
 }

@@ -55,8 +55,17 @@ export function createResponder(
     fail500(context, error) {
       reportFailure(context.requestId, context.clientAddress, error)
       const { response } = context
-      if (!response.headersSent) reject(context, { rejected: 'internal_error' })
-      else if (!response.writableEnded) response.destroy()
+      if (response.headersSent) {
+        if (!response.writableEnded) response.destroy()
+        return
+      }
+      try {
+        reject(context, { rejected: 'internal_error' })
+      } catch (failure) {
+        // The caller has already handled one exception, so a further exception would end the process.
+        reportFailure(context.requestId, context.clientAddress, failure)
+        response.destroy()
+      }
     },
     fail500Early(response, error) {
       reportFailure('-', response.socket?.remoteAddress, error)

@@ -62,7 +62,8 @@ function toHttp1Headers(raw: readonly string[], hasBody: boolean): string[] {
 }
 
 /** Statuses without content. RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5. */
-const WITHOUT_CONTENT: ReadonlySet<number> = new Set([204, 205, 304])
+const RESET_CONTENT = 205
+const WITHOUT_CONTENT: ReadonlySet<number> = new Set([204, RESET_CONTENT, 304])
 
 /** A response of HTTP/2 in the form that the pipeline writes. */
 export class Http2Response extends Http2ServerResponse<Http2Request> {
@@ -91,6 +92,8 @@ export class Http2Response extends Http2ServerResponse<Http2Request> {
     const given = Array.isArray(headers) ? headers : Object.entries(headers ?? {}).flat()
     const sent: string[] = []
     for (let at = 0; at + 1 < given.length; at += 2) {
+      // A length of content that the gateway drops would make the response malformed: RFC 9113 section 8.1.1.
+      if (status === RESET_CONTENT && given[at] === 'content-length') continue
       if (given[at] !== 'connection') sent.push(given[at], given[at + 1])
       else if (given[at + 1] === 'close') this.#announceClose()
     }

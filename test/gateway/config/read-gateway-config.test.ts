@@ -307,8 +307,44 @@ t.test('readGatewayConfig() reads the credentials of an upstream and rejects unu
     'DPoP',
     'Proxy-Authorization',
     'Sec-WebSocket-Key',
+    'Content-Type',
+    'Content_Type',
+    'content-encoding',
+    'Accept',
+    'Accept-Encoding',
+    'If-Match',
+    'Range',
+    'Origin',
+    'TE',
+    'Trailer',
+    'Upgrade',
+    'Keep-Alive',
+    'Expect',
   ])
     t.throws(() => read(`{ header: { name: ${name}, valueFile: ./key } }`, 'key'), { message: /C313/ }, name)
+})
+
+t.test('readGatewayConfig() warns of credentials that it sends to another machine without TLS', async (t) => {
+  const warningsOf = (
+    address: string,
+    credentials = ', credentials: { header: { name: X-Api-Key, valueFile: ./key } }',
+  ) =>
+    readGatewayConfig(
+      withSecret(
+        aConfigDir(t, {
+          'upstreams.yaml': `learning-platform: { ${address}${credentials} }\nauthorization-server: { url: http://127.0.0.1:1 }\n`,
+          key: 'secret',
+        }),
+      ),
+    ).warnings.map(({ code, severity, message }) => `${severity} ${code} ${message}`)
+  const warning = (address: string) =>
+    `warning C319 learning-platform.credentials: the gateway sends the credential without TLS to ${address}`
+  t.same(warningsOf('url: http://api.test'), [warning('http://api.test')])
+  t.same(warningsOf('urls: [https://a.test, http://10.0.0.1:80]'), [warning('http://10.0.0.1:80')])
+  t.same(warningsOf('url: http://127.0.0.1.api.test'), [warning('http://127.0.0.1.api.test')])
+  for (const address of ['http://127.0.0.1:1', 'http://localhost:1', '"http://[::1]:1"', 'https://api.test'])
+    t.same(warningsOf(`url: ${address}`), [], address)
+  t.same(warningsOf('url: http://api.test', ''), [])
 })
 
 t.test(

@@ -168,6 +168,10 @@ t.test('responses have repeated fields, but no fields of a connection', async (t
     const empty = await client.request('/pub/x')
     t.match([empty.status, empty.text, empty.code], [Number(reply.slice(9, 12)), '', 0])
   }
+  under.upstream.reply('HTTP/1.1 205 Reset Content\r\ncontent-length: 4\r\n\r\ntext')
+  const reset = await client.request('/pub/x')
+  t.match([reset.status, reset.text, reset.code], [205, '', 0])
+  t.equal(reset.headers['content-length'], undefined, 'RFC 9113 §8.1.1: no length of content that is missing')
   under.upstream.reply('HTTP/1.1 200 OK\r\ncontent-length: 11\r\n\r\n')
   const head = await client.request('/pub/x', { method: 'HEAD' })
   t.match([head.status, head.headers['content-length'], head.code], [200, '11', 0])
