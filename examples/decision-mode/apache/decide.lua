@@ -1,5 +1,7 @@
 -- Asks Scopegate for a decision on a request. Replace the address with decisions.listen of Scopegate.
 local DECISIONS = 'http://127.0.0.1:4010/'
+-- true: Scopegate itself responds to OPTIONS requests of browsers.
+local FORWARDS_OPTIONS = false
 
 local http = require 'socket.http'
 local ltn12 = require 'ltn12'
@@ -33,19 +35,22 @@ function decide(r)
   for name, value in pairs(r:headers_in_table()) do
     if not OMITTED[name:lower()] then headers[name:lower()] = value end
   end
-  headers['x-forwarded-method'] = r.method
-  headers['x-forwarded-uri'] = r.unparsed_uri
+  local forwards = FORWARDS_OPTIONS and r.method == 'OPTIONS'
+  -- Headers of a client must not turn a forwarded request into a request for a decision.
+  headers['x-forwarded-method'] = not forwards and r.method or nil
+  headers['x-forwarded-uri'] = not forwards and r.unparsed_uri or nil
   headers['x-forwarded-for'] = r.useragent_ip
   local body = {}
   local ok, status, decision = http.request({
-    url = DECISIONS, method = 'GET', headers = headers, redirect = false, sink = ltn12.sink.table(body),
+    url = DECISIONS, uri = forwards and r.unparsed_uri or nil, method = forwards and 'OPTIONS' or 'GET',
+    headers = headers, redirect = false, sink = ltn12.sink.table(body),
   })
 
   if not ok then
     r:err('No decision from ' .. DECISIONS .. ': ' .. tostring(status))
     return 503
   end
-  if status == 200 then
+  if status == 200 and not forwards then
     -- Scopegate lists the headers that its own proxy would not forward.
     for name in (decision['x-scopegate-remove'] or ''):gmatch('[^,]+') do r.headers_in[name] = nil end
     for name, value in pairs(decision) do
@@ -55,11 +60,11 @@ function decide(r)
     for name, variable in pairs(CORS) do r.subprocess_env[variable] = decision[name] end
     return apache2.OK
   end
-  -- Every other status is a denial.
+  -- Every other status is a denial, or the response to OPTIONS.
   for name, value in pairs(decision) do
     if not OMITTED[name] and name ~= 'content-type' then r.headers_out[name] = value end
   end
-  r.status = status >= 400 and status or 503
+  r.status = (forwards or status >= 400) and status or 503
   r.content_type = decision['content-type'] or 'text/plain'
   r:puts(table.concat(body))
   return apache2.DONE

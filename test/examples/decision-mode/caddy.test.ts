@@ -1,8 +1,12 @@
-import { testIngress } from './ingress.ts'
+import { testBrowserClients } from './browser-clients.ts'
+import { type Ingress, testIngress } from './ingress.ts'
 
-testIngress({
+const CADDY: Ingress = {
   name: 'Caddy',
   protocol: 'forward-auth',
   hasHeaderPatterns: true,
   command: () => ['caddy', 'run', '--config', 'Caddyfile'],
-})
+}
+
+testIngress(CADDY)
+testBrowserClients({ ...CADDY, fence: 'caddy' })

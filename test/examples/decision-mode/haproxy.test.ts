@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
 import { send } from '../../fixtures/send.ts'
+import { testBrowserClients } from './browser-clients.ts'
 import { EXAMPLES, type Ingress, startExample, testIngress } from './ingress.ts'
 
 const HAPROXY: Ingress = {
@@ -12,6 +13,7 @@ const HAPROXY: Ingress = {
 }
 
 testIngress(HAPROXY)
+testBrowserClients({ ...HAPROXY, fence: 'haproxy' })
 
 t.test('HAProxy denies each request if the Lua action fails', async (t) => {
   const upstream = await startRecordingUpstream()

@@ -80,7 +80,8 @@ export async function startExample(t: Test, example: Example, addresses: Address
   mkdirSync(files)
   for (const entry of readdirSync(example.folder, { withFileTypes: true })) {
     if (!entry.isFile()) continue
-    const text = readFileSync(join(example.folder, entry.name), 'utf8')
+    const original = readFileSync(join(example.folder, entry.name), 'utf8')
+    const text = (example.adapt?.(original, dir) ?? original)
       .replaceAll('127.0.0.1:8080', `127.0.0.1:${port}`)
       .replaceAll(':8080', `:${port}`)
       .replaceAll('127.0.0.1:4010', new URL(to.decisions).host)
@@ -91,7 +92,7 @@ export async function startExample(t: Test, example: Example, addresses: Address
       .replaceAll('port_value: 4010', `port_value: ${new URL(to.decisions).port}`)
       .replaceAll('port_value: 4000', `port_value: ${new URL(to.gateway).port}`)
       .replaceAll('port_value: 5000', `port_value: ${new URL(to.upstream).port}`)
-    writeFileSync(join(files, entry.name), example.adapt?.(text, dir) ?? text)
+    writeFileSync(join(files, entry.name), text)
   }
   const [command, ...args] = example.command(dir)
   const child = spawn(command, args, {
