@@ -394,7 +394,10 @@ async function openRequestPath(
   // Loads the modules of HTTP/2 only if they are needed.
   const http2 =
     config.tls?.http2 === true
-      ? (await import('./server/http2/http2-listener.ts')).createHttp2Listener(serverOptions)
+      ? (await import('./server/http2/http2-listener.ts')).createHttp2Listener({
+          ...serverOptions,
+          tickMs: parts.pipeline.tickMs,
+        })
       : undefined
   const server = createServer({ ...serverOptions, http2 })
   return {

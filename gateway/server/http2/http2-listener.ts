@@ -23,7 +23,10 @@ export type Http2Listener = Http2Acceptor & {
 export type Http2ListenerOptions = Pick<
   ServerOptions,
   'headersLimitBytes' | 'handle' | 'newRequestId' | 'connectionsLimit' | 'onUnparsed' | 'tls'
->
+> & {
+  /** Monotonic clock. Milliseconds. */
+  readonly tickMs: () => number
+}
 
 type Exchange = {
   readonly request: Http2Request
@@ -77,7 +80,7 @@ const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR, NGHTTP2_REF
  * The TLS server keeps its HTTP/1.1 code: `http2.createSecureServer()` has other time limits for HTTP/1.1.
  */
 export function createHttp2Listener(options: Http2ListenerOptions): Http2Listener {
-  const { headersLimitBytes, connectionsLimit } = options
+  const { headersLimitBytes, connectionsLimit, tickMs } = options
   const connections = new Map<TLSSocket, Connection>()
   let openStreams = 0
   let isDraining = false
@@ -103,7 +106,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
   })
 
   function open(socket: TLSSocket, session: ServerHttp2Session): void {
-    const nowMs = performance.now()
+    const nowMs = tickMs()
     const connection: Connection = {
       socket,
       session,
@@ -118,7 +121,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     connections.set(socket, connection)
     timer ??= setInterval(checkAll, CHECK_INTERVAL_MS).unref()
     const spend = (): void => {
-      if (hasBudget(connection) || session.destroyed) return
+      if (hasBudget(connection, tickMs()) || session.destroyed) return
       options.tls?.onHttp2Failure('flood')
       session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM)
     }
@@ -141,7 +144,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       stream.once('close', () => {
         openStreams -= 1
         connection.openStreams -= 1
-        connection.idleMs = performance.now()
+        connection.idleMs = tickMs()
         if (stream.rstCode !== NGHTTP2_NO_ERROR) spend()
       })
       if (isDraining) announceClose(connection)
@@ -167,7 +170,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     }
     const { stream } = request
     const response = new Http2Response(stream, STALL_TIMEOUT_MS, () => announceClose(connection))
-    const nowMs = performance.now()
+    const nowMs = tickMs()
     const exchange = { request, response, startedMs: nowMs, takenChunks: 0, takenMs: nowMs }
     connection.exchanges.add(exchange)
     stream.once('close', () => connection.exchanges.delete(exchange))
@@ -204,7 +207,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
   }
 
   function checkAll(): void {
-    const nowMs = performance.now()
+    const nowMs = tickMs()
     for (const connection of connections.values()) {
       const { exchanges, hasServed, idleMs } = connection
       for (const exchange of exchanges) check(connection, exchange, nowMs)
@@ -251,8 +254,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
 }
 
 /** Takes one frame from the budget of a connection. Returns whether the budget was sufficient. */
-function hasBudget(connection: Connection): boolean {
-  const nowMs = performance.now()
+function hasBudget(connection: Connection, nowMs: number): boolean {
   const refilled = connection.budget + ((nowMs - connection.budgetMs) / 1_000) * BUDGET_PER_SECOND
   connection.budget = Math.min(BUDGET, refilled) - 1
   connection.budgetMs = nowMs

@@ -2,7 +2,7 @@ import { hash, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { type ClientHttp2Stream, constants } from 'node:http2'
 import type { Socket } from 'node:net'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { aCertificate } from '../../../fixtures/a-certificate.ts'
 import { POLICY } from '../../../fixtures/a-gateway.ts'
 import { startTlsGateway, type TlsGateway } from '../../../fixtures/a-tls-gateway.ts'
@@ -10,6 +10,7 @@ import { type Http2Client, openHttp2Client } from '../../../fixtures/http2-clien
 import {
   END_STREAM,
   FRAME,
+  type FrameClient,
   frame,
   headerBlock,
   headersFrame,
@@ -21,6 +22,21 @@ import { OK_REPLY } from '../../../fixtures/recording-upstream.ts'
 import { until } from '../../../fixtures/until.ts'
 
 const INITIAL_WINDOW_SIZE = 4
+
+/** Starts a gateway whose clock for the time limits of HTTP/2 advances only with `advance`. */
+async function startWithClock(t: Test) {
+  let nowMs = performance.now()
+  const under = await startTlsGateway(t, { http2: true, gateway: { tickMs: () => nowMs } })
+  return {
+    under,
+    advance(ms: number): void {
+      nowMs += ms
+    },
+  }
+}
+
+/** Returns whether the gateway has announced the end of the connection. */
+const isAnnounced = ({ frames }: FrameClient): boolean => frames.some(({ type }) => type === FRAME.GOAWAY)
 
 /** Opens streams whose responses the upstream holds. */
 async function holdStreams(under: TlsGateway, client: Http2Client, count: number) {
@@ -164,17 +180,77 @@ t.test('a connection has at most 100 concurrent streams', async (t) => {
   t.equal(client.session.remoteSettings.maxConcurrentStreams, 100)
 })
 
-t.test('the gateway closes a connection without a complete request head', async (t) => {
-  const under = await startTlsGateway(t, { http2: true })
+t.test('the gateway closes a connection without a complete request head after 10 s', async (t) => {
+  const { under, advance } = await startWithClock(t)
   const [empty, partial, pinging] = await Promise.all([1, 2, 3].map(() => openFrameClient(under)))
   partial?.write(frame(FRAME.HEADERS, 0, 1, headerBlock(pseudoHeaders('/pub/x'))))
-  const pings = setInterval(() => pinging?.write(frame(FRAME.PING, 0, 0, Buffer.alloc(8))), 500)
-  t.teardown(() => clearInterval(pings))
-  const closed = Promise.all([empty, partial, pinging].map((one) => one && once(one.socket, 'close')))
+  pinging?.write(frame(FRAME.PING, 0, 0, Buffer.alloc(8)))
+  await Promise.all([partial, pinging].map((one) => one?.receive(FRAME.SETTINGS, 0)))
+  await pinging?.receive(FRAME.PING, 0)
   const client = await openHttp2Client(t, under)
   t.equal((await client.request('/pub/x')).status, 200)
-  await closed
+  advance(5_000)
+  const late = await openFrameClient(under)
+  await late.receive(FRAME.SETTINGS, 0)
+  advance(5_500)
+  await Promise.all([empty, partial, pinging].map((one) => one && once(one.socket, 'close')))
+  t.equal(isAnnounced(late), false, 'a later connection has time left')
   t.equal((await client.request('/pub/x')).status, 200, 'a connection with a request stays open')
+})
+
+t.test('the gateway closes a connection that is idle for 72 s', async (t) => {
+  const { under, advance } = await startWithClock(t)
+  const [early, late] = [await openFrameClient(under), await openFrameClient(under)]
+  const ask = async (client: FrameClient, id: number) => {
+    client.write(headersFrame(id, pseudoHeaders('/pub/x', 'HEAD')))
+    await client.receive(FRAME.HEADERS, id)
+  }
+  await ask(early, 1)
+  await ask(late, 1)
+  advance(10_000)
+  await ask(late, 3)
+  advance(62_500)
+  const end = await early.receive(FRAME.GOAWAY, 0)
+  t.equal(end.payload.readUInt32BE(4), constants.NGHTTP2_NO_ERROR)
+  t.equal(isAnnounced(late), false, 'a connection with a later request stays open')
+  await once(early.socket, 'close')
+})
+
+t.test('a request body can take 60 s', async (t) => {
+  const { under, advance } = await startWithClock(t)
+  const [early, late] = [await openHttp2Client(t, under), await openHttp2Client(t, under)]
+  const post = (client: Http2Client) => client.open({ ':path': '/pub/x', ':method': 'POST' }, false)
+  const [first, second] = [post(early), post(late)]
+  const ping = (client: Http2Client) => new Promise((resolve) => client.session.ping(resolve))
+  await Promise.all([ping(early), ping(late)])
+  advance(30_000)
+  const third = post(late)
+  await ping(late)
+  const answered = Promise.all([first, second].map((one) => once(one, 'response')))
+  advance(30_500)
+  for (const [headers] of await answered) t.equal(headers[':status'], 408)
+  third.end('text')
+  t.equal((await once(third, 'response'))[0][':status'], 200, 'a later request has time left')
+})
+
+t.test('a client can take 60 s to read a part of a response of the gateway itself', async (t) => {
+  const { under, advance } = await startWithClock(t)
+  const client = await openFrameClient(under, [[INITIAL_WINDOW_SIZE, 0]])
+  const ask = async (id: number) => {
+    client.write(headersFrame(id, pseudoHeaders('/openapi.json')))
+    await client.receive(FRAME.HEADERS, id)
+  }
+  await ask(1)
+  advance(30_000)
+  await ask(3)
+  advance(30_500)
+  t.equal((await client.receive(FRAME.RST_STREAM, 1)).payload.readUInt32BE(), constants.NGHTTP2_CANCEL)
+  client.write(numberFrame(FRAME.WINDOW_UPDATE, 3, 1_000_000))
+  await client.receive(FRAME.DATA, 3)
+  t.notOk(
+    client.frames.some(({ type, streamId }) => type === FRAME.RST_STREAM && streamId === 3),
+    'a later response has time left',
+  )
 })
 
 t.test('under overload, each response asks the client to leave its connection', async (t) => {
