@@ -174,6 +174,26 @@ t.test(
   },
 )
 
+t.test('streams whose client reads nothing keep only a part of their responses in memory', async (t) => {
+  const under = await startFloodGateway(t)
+  const clients = await Promise.all(
+    Array.from({ length: 10 }, () => openFrameClient(under, [[INITIAL_WINDOW_SIZE, 0]])),
+  )
+  const streams = Array.from({ length: 100 }, (_, at) => stream(at))
+  const before = under.peakRss()
+  await Promise.all(
+    clients.map(async (client) => {
+      client.write(...streams.map((id) => headersFrame(id, pseudoHeaders('/pub/unread?bytes=1000000'))))
+      for (const id of streams) await client.receive(FRAME.HEADERS, id)
+    }),
+  )
+  const other = await openHttp2Client(t, under)
+  t.match(await other.request('/pub/x?bytes=2'), { status: 200, text: 'xx' })
+  const bytes = (under.peakRss() - before) / 1_000
+  t.comment(`${Math.round(bytes / 1_000)} kB for each stream`)
+  t.ok(under.peakRss() < RSS_LIMIT, `${under.peakRss()} bytes`)
+})
+
 type FloodGateway = Parameters<typeof openHttp2Client>[1] & {
   shake: Parameters<typeof openFrameClient>[0]['shake']
   forwarded(path: string): number
