@@ -243,7 +243,9 @@ t.test('a response of the gateway itself, and a route that needs the proxy, are 
 
 t.test('a rate limit counts decisions', async (t) => {
   const { ask } = await start(t, 'auth-request')
-  t.equal((await ask('GET', '/api/limited')).status, 200)
+  const first = await ask('GET', '/api/limited')
+  t.equal(first.status, 200)
+  t.match(first.headers.get('ratelimit'), /r=0/)
   const second = await ask('GET', '/api/limited')
   t.equal(second.status, 403)
   t.equal(second.headers.get('x-scopegate-status'), '429')

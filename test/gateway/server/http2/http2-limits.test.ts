@@ -2,6 +2,7 @@ import { hash, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { type ClientHttp2Stream, constants } from 'node:http2'
 import type { Socket } from 'node:net'
+import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { aCertificate } from '../../../fixtures/a-certificate.ts'
 import { POLICY } from '../../../fixtures/a-gateway.ts'
@@ -226,9 +227,10 @@ t.test('a request body can take 60 s', async (t) => {
   advance(30_000)
   const third = post(late)
   await ping(late)
-  const answered = Promise.all([first, second].map((one) => once(one, 'response')))
+  const answered = Promise.all([first, second].map((one) => text(one)))
   advance(30_500)
-  for (const [headers] of await answered) t.equal(headers[':status'], 408)
+  // The pipeline has a limit of its own, with another description.
+  for (const body of await answered) t.match(body, /The request did not arrive in time/)
   third.end('text')
   t.equal((await once(third, 'response'))[0][':status'], 200, 'a later request has time left')
 })
