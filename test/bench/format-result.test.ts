@@ -37,6 +37,7 @@ t.test('formatResult() shows every subject, the ratio and the conditions', async
     ratios: [{ of: 'a', to: 'b', goal: 0.55 }],
   })
   t.match(text, /^A row\n {2}load: wrk 4\.1\.0\n/)
+  t.equal(text.match(/ min +25 % +median +75 % +max /g)?.length, 2, 'the heads of both tables')
   t.match(text, /^ {2}a +10\.0 +15\.0 +20\.0 +25\.0 +30\.0 +10000 +20 %$/m)
   t.match(text, /^ {2}a \/ b +0\.38 +0\.41 +0\.44 +0\.47 +0\.50 +0\.50 {3}target <= 0\.55: reached$/m)
 })
