@@ -606,6 +606,14 @@ t.test('the heap is three quarters of the memory limit', async (t) => {
   const heapAt = (limit: string) => {
     const objects = render('--set', `resources.limits.memory=${limit}`)
     const [container] = find(objects, 'Deployment', 'gw-scopegate').spec?.template?.spec.containers ?? []
+t.test('the ConfigMap keeps an inline policy whose lines are indented', async (t) => {
+  const text = '  apiVersion: scopegate/v1\n  kind: Policy\n'
+  const values = JSON.stringify({ policies: { inline: { 'a.policy.yaml': text } } })
+  const file = join(t.testdir({ 'values.json': values }), 'values.json')
+  const { data } = find(render('--values', file), 'ConfigMap', 'gw-scopegate-policies')
+  t.strictSame(parse(data?.['a.policy.yaml'] ?? ''), { apiVersion: 'scopegate/v1', kind: 'Policy' })
+})
+
     return container?.env?.find((one) => one.name === 'NODE_OPTIONS')?.value
   }
   t.equal(heapAt('384Mi'), '--max-old-space-size=288')
