@@ -42,6 +42,10 @@ t.test('helm rejects a value of the wrong type', async (t) => {
     'replicaCount=many',
     'gateway.baseUrl=http://127.0.0.1/',
     'redis.url=http://redis',
+    'extraEnv[0].value=1',
+    'gateway.extraEnv[0].value=1',
+    'authorizationServer.extraEnv[0].value=1',
+    'policies.gitSync.extraEnv[0].value=1',
     'postgres.url=postgres://user:password@db/grants',
     'postgres.url=postgres://user@db',
     'metrics.prometheusRule.objectives.gateway.latency=94',
@@ -602,10 +606,6 @@ t.test('a name of digits, or a word with a meaning in YAML, is a text in each ob
   }
 })
 
-t.test('the heap is three quarters of the memory limit', async (t) => {
-  const heapAt = (limit: string) => {
-    const objects = render('--set', `resources.limits.memory=${limit}`)
-    const [container] = find(objects, 'Deployment', 'gw-scopegate').spec?.template?.spec.containers ?? []
 t.test('the ConfigMap keeps an inline policy whose lines are indented', async (t) => {
   const text = '  apiVersion: scopegate/v1\n  kind: Policy\n'
   const values = JSON.stringify({ policies: { inline: { 'a.policy.yaml': text } } })
@@ -614,6 +614,10 @@ t.test('the ConfigMap keeps an inline policy whose lines are indented', async (t
   t.strictSame(parse(data?.['a.policy.yaml'] ?? ''), { apiVersion: 'scopegate/v1', kind: 'Policy' })
 })
 
+t.test('the heap is three quarters of the memory limit', async (t) => {
+  const heapAt = (limit: string) => {
+    const objects = render('--set', `resources.limits.memory=${limit}`)
+    const [container] = find(objects, 'Deployment', 'gw-scopegate').spec?.template?.spec.containers ?? []
     return container?.env?.find((one) => one.name === 'NODE_OPTIONS')?.value
   }
   t.equal(heapAt('384Mi'), '--max-old-space-size=288')

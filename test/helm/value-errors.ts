@@ -62,6 +62,10 @@ export const KEY_ERRORS: readonly ValueError[] = [
     set: ['upstreams.Api.url=https://x'],
     says: 'upstreams must not contain the key "Api". The name of an upstream has at most 64 lower-case letters, digits and "-", with a letter or digit at both ends.',
   },
+  ...['commonLabels', 'podLabels', 'gateway.podLabels', 'authorizationServer.podLabels'].map((labels) => ({
+    set: [`${labels}.app\\.kubernetes\\.io/name=own`],
+    says: `${labels} must not contain the key "app.kubernetes.io/name". The chart selects pods by this label.`,
+  })),
   {
     set: ['certificate.spec.dnsNames={x}'],
     says: 'certificate.spec must not contain the key "dnsNames". The chart sets this field. Set the value of the same name in certificate.',
