@@ -4,6 +4,7 @@ import { randomFillSync } from 'node:crypto'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { createTraceState, type SpanContext, SpanKind, TraceFlags, type TraceState } from '@opentelemetry/api'
+import { OTLPExporterError } from '@opentelemetry/otlp-exporter-base'
 import {
   convertLegacyHttpOptions,
   createOtlpHttpExportDelegate,
@@ -134,7 +135,11 @@ function createExporter(source: SpanSource, url: string, agent: HttpAgent | Http
       const deadline = setInterval(() => agent.destroy(), options.timeoutMillis).unref()
       delegate.export(spans, (result) => {
         clearInterval(deadline)
-        done({ ...result, rejected })
+        const { code, error } = result
+        // The message is the reason phrase of the receiver, which could repeat a header of the request.
+        const isStatus = error instanceof OTLPExporterError && error.code !== undefined
+        const shown = isStatus ? new Error(`The receiver responded with the status ${error.code}.`) : error
+        done({ code, rejected, ...(shown === undefined ? {} : { error: shown }) })
       })
     },
   }

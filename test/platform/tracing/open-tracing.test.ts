@@ -11,9 +11,9 @@ import { until } from '../../fixtures/until.ts'
 
 type Environment = Readonly<Record<string, string>>
 
-const logger = createLogger({ level: 'silent', service: 'test' })
+const LOGGER: Parameters<typeof openTracing>[0]['logger'] = createLogger({ level: 'silent', service: 'test' })
 
-function open(env: Environment, registry = new Registry()) {
+function open(env: Environment, registry = new Registry(), logger = LOGGER) {
   return openTracing({ config: undefined, env, serviceName: 'test', version: '0', registry, logger })
 }
 
@@ -53,6 +53,25 @@ t.test('the counter of exported spans omits spans that the receiver rejects', as
     const receiver = await startTraceReceiver(t, { body: Buffer.from(body, isHex ? 'hex' : 'utf8') })
     t.equal(await exportSpan({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url }), exported, body)
   }
+})
+
+t.test('the log shows the status of a rejected export, and not the reason phrase', async (t) => {
+  const server = createServer((socket) => {
+    socket.once('data', () => socket.end('HTTP/1.1 401 Bearer secret\r\ncontent-length: 0\r\n\r\n'))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const lines: object[] = []
+  const { port } = server.address() as AddressInfo
+  const tracing = await open({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` }, new Registry(), {
+    info: () => {},
+    warn: (fields: object) => void lines.push(fields),
+  })
+  tracing?.startServerSpan('GET test', undefined).end()
+  await tracing?.close()
+  t.match(lines, [
+    { event: 'trace_export_failed', err: { message: 'The receiver responded with the status 401.' } },
+  ])
 })
 
 t.test('an export ends while the receiver sends one byte at a time', async (t) => {
