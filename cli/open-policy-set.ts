@@ -53,6 +53,8 @@ export type PolicySet = {
   readonly gateway: GatewayFile
   readonly catalogue: ScopeCatalogue
   readonly resources: Resources
+  /** The content of upstreams.yaml with overrides, without the upstreams of policy sources. */
+  readonly upstreams: UpstreamsFile
   readonly credentialHeaders: CredentialHeaders
   /** The limits of gateway.yaml with overrides and defaults. */
   readonly limits: GatewayConfig['limits']
@@ -156,6 +158,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
       gateway: gateway.value,
       catalogue: all,
       resources,
+      upstreams: upstreams?.value ?? {},
       credentialHeaders: credentialHeadersOf(upstreams?.value ?? {}),
       limits: toLimits(gateway.value.limits),
       policies,

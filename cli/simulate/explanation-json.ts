@@ -72,7 +72,11 @@ export function explanationJson(explained: ExplainedSimulation, policies: Simula
     upstream:
       decision.upstreamPath === undefined || route?.policy.upstream === undefined
         ? null
-        : { name: route.policy.upstream, path: decision.upstreamPath },
+        : {
+            name: route.policy.upstream,
+            path: decision.upstreamPath,
+            credentialHeader: explained.credentialHeader ?? null,
+          },
     mode: simulated.mode ?? null,
     headers: Object.fromEntries(decisionHeaders(explained)),
     answer: response === undefined ? null : responseJson(response),

@@ -12,11 +12,17 @@ import type { Folders } from '../../find-folders.ts'
 import { openPolicySet } from '../../open-policy-set.ts'
 import type { Terminal } from '../../terminal.ts'
 import type { DiffSide } from './compare-policies.ts'
+import type { UpstreamsSide } from './compare-upstreams.ts'
 import { findCommit, findRepository, type Git, readRevisionFolder } from './read-revision.ts'
 
 /** A side for the comparison, the problems in its files, or a message about an unknown argument. */
 export type OpenedSide =
-  | { readonly side: DiffSide; readonly hash: string }
+  | {
+      readonly side: DiffSide
+      readonly hash: string
+      /** Undefined: a running gateway does not publish its upstreams. */
+      readonly upstreams: UpstreamsSide | undefined
+    }
   | { readonly problems: readonly Diagnostic[] }
   | { readonly unknown: string }
 
@@ -53,7 +59,11 @@ async function open(
   const { set, problems } = await openPolicySet({ ...folders, source, env })
   if (set === undefined || hasErrors(problems))
     return { problems: problems.filter((one) => one.severity === 'error') }
-  return { side: toSide(set.compiled, set.resources), hash: set.compiled.hash }
+  return {
+    side: toSide(set.compiled, set.resources),
+    hash: set.compiled.hash,
+    upstreams: { upstreams: set.upstreams, configDir: resolve(folders.configDir) },
+  }
 }
 
 /**

@@ -5,6 +5,7 @@ import { fetchLivePolicies } from '../../live-policies.ts'
 import type { Terminal } from '../../terminal.ts'
 import { problemToJson } from '../check/render-json.ts'
 import { comparePolicies } from './compare-policies.ts'
+import { compareUpstreams } from './compare-upstreams.ts'
 import { type OpenedSide, openSide, toSide } from './open-side.ts'
 import { type ChangeKind, countChanges, renderDiff } from './render-diff.ts'
 
@@ -39,20 +40,25 @@ export async function runDiff(given: ParsedArguments, terminal: Terminal): Promi
     return EXIT_INVALID
   }
   const diff = comparePolicies(old.side, now.side)
-  const counts = countChanges(diff.changes)
+  const upstreams =
+    old.upstreams === undefined || now.upstreams === undefined
+      ? []
+      : compareUpstreams(old.upstreams, now.upstreams)
+  const counts = countChanges(diff.changes, upstreams)
+  const isSame = diff.changes.length === 0 && upstreams.length === 0
   if (given.has('json')) {
     const changes = diff.changes.map((one) => ({ ...one, old: one.old ?? null, now: one.now ?? null }))
     const sides = { old: { hash: old.hash }, new: { hash: now.hash } }
     out.write(
-      `${JSON.stringify({ same: diff.changes.length === 0, counts, changes, renamed: diff.renamed, ...sides }, undefined, 2)}\n`,
+      `${JSON.stringify({ same: isSame, counts, changes, upstreams, renamed: diff.renamed, ...sides }, undefined, 2)}\n`,
     )
-  } else out.write(renderDiff(diff, { colour }))
+  } else out.write(renderDiff(diff, { colour, upstreams }))
   const failOn = given.texts('fail-on') as readonly ChangeKind[]
-  const fails = failOn.length === 0 ? diff.changes.length > 0 : failOn.some((kind) => counts[kind] > 0)
+  const fails = failOn.length === 0 ? !isSame : failOn.some((kind) => counts[kind] > 0)
   return fails ? EXIT_DIFFERS : EXIT_SAME
 }
 
 async function openLive(url: string): Promise<OpenedSide> {
   const { compiled, resources } = await fetchLivePolicies(url)
-  return { side: toSide(compiled, resources), hash: compiled.hash }
+  return { side: toSide(compiled, resources), hash: compiled.hash, upstreams: undefined }
 }

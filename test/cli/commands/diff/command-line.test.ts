@@ -260,3 +260,49 @@ t.test('diff reads the policies in nested folders of a revision', async (t) => {
   )
   t.same(await diff(dir, 'HEAD', 'policies'), { code: 0, out: 'nothing changes for callers\n', err: '' })
 })
+
+t.test('diff compares the upstreams of two configurations, and prints no secret', async (t) => {
+  const dir = aRepository(t)
+  const file = join(dir, 'config', 'upstreams.yaml')
+  const text = readFileSync(file, 'utf8')
+  const changed = (from: string, to: string) => {
+    t.ok(text.includes(from))
+    writeFileSync(file, text.replace(from, to))
+    return diff(dir, 'HEAD', '.')
+  }
+  const platform = 'learning-platform:\n  url: http://127.0.0.1:8082\n  timeout: 10s\n'
+  const same =
+    'learning-platform:\n  urls: [http://127.0.0.1:8082]\n  timeout: 10000ms\n  ejection: { failures: 5 }\n'
+  t.same(await changed(platform, same), { code: 0, out: 'nothing changes for callers\n', err: '' })
+  writeFileSync(join(dir, 'config', 'key'), 'top-secret')
+  const { code, out } = await changed(
+    platform,
+    'learning-platform:\n  url: http://127.0.0.1:8083\n  maxConnections: 7\n  credentials: { header: { name: X-Key, valueFile: ./key } }\nother:\n  url: http://127.0.0.1:9\n',
+  )
+  t.equal(code, 1)
+  t.match(out, /^~ upstream learning-platform$/m)
+  t.match(out, /^ {4}urls {2}http:\/\/127\.0\.0\.1:8082 {2}-> {2}http:\/\/127\.0\.0\.1:8083$/m)
+  t.match(out, /^ {4}maxConnections {2}- {2}-> {2}7$/m)
+  t.match(out, /^ {4}credentials\.header\.valueFile {2}- {2}-> {2}key$/m)
+  t.match(out, /^\+ upstream other$/m)
+  t.match(out, /^0 widened, 0 narrowed, 2 changed, 0 new, 0 gone$/m)
+  t.notMatch(out, 'top-secret')
+  t.equal((await diff(dir, 'HEAD', '.', '--fail-on', 'changed')).code, 1)
+  t.equal((await diff(dir, 'HEAD', '.', '--fail-on', 'widened')).code, 0)
+  const json = JSON.parse((await diff(dir, 'HEAD', '.', '--json')).out)
+  t.match(json, {
+    same: false,
+    changes: [],
+    upstreams: [{ kind: 'changed' }, { kind: 'new', name: 'other' }],
+  })
+  t.match(
+    json.upstreams[0].details.find(({ key }: { key: string }) => key === 'maxConnections'),
+    {
+      old: null,
+      now: 7,
+    },
+  )
+  git(dir, 'add', '.')
+  git(dir, 'commit', '-q', '-m', 'second')
+  t.equal((await diff(dir, 'HEAD', '.')).code, 0, 'the relative path of a file is not a change')
+})

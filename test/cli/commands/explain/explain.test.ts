@@ -406,8 +406,12 @@ routes:
       addresses.replace('learning-platform:\n', `learning-platform:\n  credentials: ${credentials}\n`),
     )
     t.match(await explain(['GET', '/a'], { folder }), { code: 0, out: text })
+    const { upstream } = JSON.parse((await explain(['GET', '/a', '--json'], { folder })).out)
+    t.equal(upstream.credentialHeader, credentials.includes('header') ? 'X-Api-Key' : 'Authorization')
   }
   writeFileSync(file, addresses)
+  const { upstream } = JSON.parse((await explain(['GET', '/a', '--json'], { folder })).out)
+  t.same(upstream, { name: 'learning-platform', path: '/a', credentialHeader: null })
   t.match((await explain(['GET', '/a'], { folder })).out, /^upstream +learning-platform {2}\/a$/m)
 })
 
