@@ -106,7 +106,7 @@ export function simulate(
   }
   const decided = decide(request, callerOf, compiled)
   const decision = simulated.mode === undefined ? decided : applyMode(decided, request, simulated.mode)
-  const resource = decision.route?.resourceOf(canonical.path) ?? resources.root
+  const resource = decision.route?.resourceOf(canonical.path) ?? resources.of(canonical.path)
   return toSimulation(decision, resource, { ...token, request })
 }
 

@@ -43,6 +43,12 @@ const FIXED = {
     description: 'The token is valid but does not grant access.',
   },
   route_unknown: { status: 404, error: 'not_found', description: 'No route matches this path.' },
+  mcp_headers_missing: {
+    status: 400,
+    error: 'invalid_request',
+    description:
+      'This path requires MCP revision 2026-07-28 or later: send MCP-Protocol-Version, Mcp-Method and Mcp-Name.',
+  },
   policy_unavailable: {
     status: 503,
     error: 'policy_unavailable',
@@ -79,6 +85,7 @@ export function toErrorResponse(rejection: Rejection, options: ErrorResponseOpti
     case 'body_timed_out':
     case 'condition_failed':
     case 'route_unknown':
+    case 'mcp_headers_missing':
     case 'policy_unavailable':
     case 'upstream_unreachable':
     case 'upstream_broken':

@@ -47,6 +47,8 @@ export type Rejection =
   | { readonly rejected: 'headers_too_large'; readonly limitBytes: number }
   | { readonly rejected: 'request_timed_out' }
   | { readonly rejected: 'route_unknown' }
+  /** Routes of the path require headers of MCP that the request does not have. Older revisions have no such headers. */
+  | { readonly rejected: 'mcp_headers_missing' }
   /** The path belongs to a policy source without valid policies. */
   | { readonly rejected: 'policy_unavailable' }
   | { readonly rejected: 'method_not_allowed'; readonly allow: readonly string[] }

@@ -1,5 +1,7 @@
-import type { PolicyRoute } from '../load/policy-route.ts'
+import type { HeaderValue, PolicyRoute } from '../load/policy-route.ts'
 import type { CanonicalRequest } from '../match/canonical-request.ts'
+import type { HeaderSource } from '../match/find-header.ts'
+import { isMcpValue } from '../match/header-choice.ts'
 import type { Match } from '../match/route-table.ts'
 import { decidePreflight, type Preflight, type PreflightDecision, readPreflight } from './preflight.ts'
 import type { Rejection } from './rejection.ts'
@@ -41,8 +43,8 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
  * Selects the route of a canonical request.
  * The gateway forwards only requests that match a route. A preflight to a route of a policy gets a local reply, even if
  * the methods of the route include OPTIONS.
- * @returns the route, a local reply to OPTIONS, or the rejection `route_unknown` (404), `method_not_allowed` (405) or
- * `policy_unavailable` (503).
+ * @returns the route, a local reply to OPTIONS, or the rejection `route_unknown` (404), `method_not_allowed` (405),
+ * `policy_unavailable` (503), `mcp_headers_missing` (400) or `token_missing` (401).
  */
 export function selectRoute<T extends Selectable>(
   method: string,
@@ -53,7 +55,7 @@ export function selectRoute<T extends Selectable>(
   // RFC 9110 section 9.3.7: `*` refers to the server as a whole.
   if (path === '*') return replyToOptions(canonical, table, { allow: EVERY_METHOD })
   const match = table.match(method, path, headers)
-  if (match.kind === 'not_found') return { rejected: 'route_unknown' }
+  if (match.kind === 'not_found') return rejectUnmatched(method, canonical, table)
   if (match.kind === 'unavailable') return { rejected: 'policy_unavailable' }
   if (match.kind === 'method_not_allowed') {
     const allow = match.allow.includes('OPTIONS') ? match.allow : [...match.allow, 'OPTIONS']
@@ -63,6 +65,35 @@ export function selectRoute<T extends Selectable>(
   const isPreflight =
     method === 'OPTIONS' && match.route.policy !== undefined && readPreflight(method, headers) !== undefined
   return isPreflight ? replyToOptions(canonical, table, match) : match
+}
+
+/**
+ * Rejects a request that matches no route. If the request lacks only headers of MCP, the client has an older revision of
+ * MCP. Such a client treats 404 as the end of a session, so it gets a challenge, or the revision that the routes require.
+ */
+function rejectUnmatched<T extends Selectable>(
+  method: string,
+  { path, headers }: CanonicalRequest,
+  table: Table<T>,
+): Rejection {
+  const policies = (table.routesAt(path).get(method) ?? []).flatMap(({ policy }) => policy ?? [])
+  const lacking = policies.filter(({ matchHeaders }) => lacksOnlyMcpHeaders(matchHeaders, headers))
+  if (lacking.length === 0) return { rejected: 'route_unknown' }
+  const isChallenged =
+    headers.authorizationCount === 0 && lacking.every(({ anonymous }) => anonymous === 'challenge')
+  return isChallenged
+    ? { rejected: 'token_missing', anonymous: 'challenge', needed: [] }
+    : { rejected: 'mcp_headers_missing' }
+}
+
+function lacksOnlyMcpHeaders(required: readonly HeaderValue[], request: HeaderSource): boolean {
+  let isLacking = false
+  for (const { name, value } of required) {
+    const actual = request.header(name)
+    if (actual === undefined && isMcpValue(name)) isLacking = true
+    else if (actual !== value) return false
+  }
+  return isLacking
 }
 
 function replyToOptions<T extends Selectable>(

@@ -81,6 +81,11 @@ const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
 const IS_READ_OTHERWISE = /^\s|\s$|\p{Cc}/u
 const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
 
+/** Returns whether MCP repeats a value of the body in the header. @param name in lower case. */
+export function isMcpValue(name: string): boolean {
+  return name.startsWith(MCP_PREFIX) && name !== MCP_VERSION
+}
+
 /**
  * Reads a header. If `mcp-protocol-version` contains no MCP revision, all other `mcp-` headers are ambiguous.
  * MCP encodes values that are not plain ASCII as Base64. After decoding, each tool has the same name in both notations.
@@ -88,7 +93,7 @@ const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0
  */
 function readHeader(request: HeaderSource, name: string): string | undefined | typeof AMBIGUOUS {
   const value = request.header(name)
-  if (typeof value !== 'string' || !name.startsWith(MCP_PREFIX) || name === MCP_VERSION) return value
+  if (typeof value !== 'string' || !isMcpValue(name)) return value
   const version = request.header(MCP_VERSION)
   if (typeof version !== 'string' || !MCP_REVISION.test(version)) return AMBIGUOUS
   const encoded = BASE64.exec(value)?.[1]

@@ -56,7 +56,6 @@ t.test('challenges a request without a token with the metadata URL and the scope
 
 t.test('forwards no call whose headers do not match the policy', async (t) => {
   const hidden: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-    'no headers at all': {},
     'no version': { 'mcp-method': 'tools/call', 'mcp-name': 'list_courses' },
     'an invalid version': {
       'mcp-protocol-version': 'latest',
@@ -73,6 +72,22 @@ t.test('forwards no call whose headers do not match the policy', async (t) => {
     t.equal(answer.status, 404, what)
     t.equal(answer.headers.get('x-scopegate-error'), '1', `${what}: the response is from the gateway`)
   }
+})
+
+t.test('challenges a client of an older revision, and names the revision that it must use', async (t) => {
+  const transport = () => new StreamableHTTPClientTransport(new URL(address))
+  const client = new Client({ name: 'an-older-agent', version: '1.0.0' })
+  await t.rejects(client.connect(transport()), { message: /unauthorized/i })
+  const message = { method: 'POST', json: { jsonrpc: '2.0', id: 1, method: 'initialize' } }
+  const challenged = await send(address, message)
+  t.equal(challenged.status, 401)
+  t.same(parseChallenge(challenged.headers.get('www-authenticate')), {
+    scheme: 'Bearer',
+    parameters: { resource_metadata: metadata },
+  })
+  const denied = await send(address, { ...message, token: 'any' })
+  t.equal(denied.status, 400)
+  t.match(denied.json, { error: 'invalid_request', error_description: /2026-07-28/ })
 })
 
 t.test('treats an encoded tool name as the decoded name', async (t) => {

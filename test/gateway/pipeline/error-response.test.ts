@@ -57,6 +57,17 @@ const ROWS: readonly Row[] = [
     { error: 'not_found', error_description: 'No route matches this path.', request_id: 'ID' },
   ],
   [
+    { rejected: 'mcp_headers_missing' },
+    400,
+    [],
+    {
+      error: 'invalid_request',
+      error_description:
+        'This path requires MCP revision 2026-07-28 or later: send MCP-Protocol-Version, Mcp-Method and Mcp-Name.',
+      request_id: 'ID',
+    },
+  ],
+  [
     { rejected: 'method_not_allowed', allow: ['GET', 'HEAD'] },
     405,
     ['allow', 'GET, HEAD'],
