@@ -5,6 +5,7 @@ import {
   limitOfPlan,
   type RateLimit,
   type RateLimitState,
+  type RouteLimits,
 } from '../../policy-engine/format/rate-limit.ts'
 import type { RateLimiter } from './open-rate-limiter.ts'
 import { rateLimitKey } from './rate-limit-key.ts'
@@ -17,15 +18,13 @@ export type LimitResult = { readonly limit: RateLimit; readonly state: RateLimit
  * rejection, this is the limit with the longest wait time.
  * A request that this process rejects without Redis counts against no limit. Redis decides on each limit separately,
  * because the keys can be on several nodes. A request that Redis rejects can therefore count against the other limits.
- * @param own the limit of the route.
  */
 export function takeAll(
   limiter: Pick<RateLimiter, 'take' | 'denialOf'>,
-  limits: { readonly own: RateLimit | undefined; readonly shared: readonly CompiledSharedLimit[] },
+  { own, shared }: RouteLimits,
   caller: Caller | undefined,
   clientAddress: string,
 ): LimitResult | Promise<LimitResult> {
-  const { own, shared } = limits
   const all = shared.map((one) => limitOfPlan(one, planOf(one, caller)))
   if (own !== undefined) all.push(own)
   const keyed = all.map((limit) => ({ limit, key: rateLimitKey(limit, caller, clientAddress) }))

@@ -1,5 +1,5 @@
 import type { CompiledRoute, UnavailableRoute } from '../../policy-engine/decide/compile-policies.ts'
-import type { CompiledSharedLimit, RateLimit } from '../../policy-engine/format/rate-limit.ts'
+import type { RateLimit, RouteLimits } from '../../policy-engine/format/rate-limit.ts'
 import type { HeaderSource } from '../../policy-engine/match/find-header.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
 import type { GatewayDocument } from '../discovery/discovery-document.ts'
@@ -25,9 +25,8 @@ export type ApiRoute = Common &
     readonly kind: 'api'
     /** undefined: only the decision endpoint serves the route. */
     readonly upstream: Upstream | undefined
-    readonly rateLimit: RateLimit | undefined
-    /** Limits that the route shares with other routes. undefined: the route has no such limits. */
-    readonly sharedLimits: readonly CompiledSharedLimit[] | undefined
+    /** One field for all limits, so that a route without limits needs one comparison for each request. */
+    readonly rateLimit: RateLimit | RouteLimits | undefined
     readonly timeoutMs: number
     readonly idleTimeoutMs: number
     readonly bodyLimitBytes: number

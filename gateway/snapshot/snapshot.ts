@@ -158,13 +158,14 @@ function* apiRoutes(options: SnapshotOptions): Steps<readonly Route[]> {
     if (routes.length % STEP_ROUTES === 0) yield
     const upstream = policy.upstream === undefined ? undefined : upstreamOf(options, policy.upstream)
     const compiled = compileRoute(policy, { ...options, names })
+    const own = policy.rateLimit === undefined ? undefined : compileRateLimit(policy.name, policy.rateLimit)
     routes.push({
       kind: 'api',
       ...common(options, policy.name, policy.methods, policy.path, upstream, compiled.access.scopes?.needed),
       ...compiled,
       upstream,
-      rateLimit: policy.rateLimit === undefined ? undefined : compileRateLimit(policy.name, policy.rateLimit),
-      sharedLimits: policy.sharedLimits?.map(compiledLimit),
+      rateLimit:
+        policy.sharedLimits === undefined ? own : { own, shared: policy.sharedLimits.map(compiledLimit) },
       timeoutMs: policy.timeoutMs ?? upstream?.timeoutMs ?? 0,
       idleTimeoutMs: policy.idleTimeoutMs ?? upstream?.idleTimeoutMs ?? 0,
       bodyLimitBytes: bodyLimitOf(policy, options.bodyLimitBytes),

@@ -28,6 +28,13 @@ export type RateLimit = {
   readonly policyField: string
 }
 
+/** The limits of a route with shared limits. */
+export type RouteLimits = {
+  /** The limit of the route itself. */
+  readonly own: RateLimit | undefined
+  readonly shared: readonly CompiledSharedLimit[]
+}
+
 /** Result of the rate limit for one request, and the remaining quota of the caller. */
 export type RateLimitState = {
   readonly allowed: boolean

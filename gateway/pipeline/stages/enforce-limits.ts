@@ -4,6 +4,7 @@ import {
   formatRateLimit,
   type RateLimit,
   type RateLimitState,
+  type RouteLimits,
 } from '../../../policy-engine/format/rate-limit.ts'
 import { rateLimitKey } from '../../limits/rate-limit-key.ts'
 import { takeAll } from '../../limits/take-all.ts'
@@ -24,11 +25,9 @@ export function enforceLimits(
   const upstreamPath = checkLimits(context, route, services.limits.targetBytes)
   if (typeof upstreamPath !== 'string') return upstreamPath
   context.upstreamPath = upstreamPath
-  if (route.kind === 'authorization_server') return undefined
-  const { rateLimit } = route
-  if (route.kind === 'api' && route.sharedLimits !== undefined)
-    return enforceSharedLimits(context, { own: rateLimit, shared: route.sharedLimits })
+  const rateLimit = route.kind === 'authorization_server' ? undefined : route.rateLimit
   if (rateLimit === undefined) return undefined
+  if ('shared' in rateLimit) return enforceSharedLimits(context, rateLimit)
   const state = services.rateLimiter.take(rateLimit, rateLimitKey(rateLimit, caller, clientAddress))
   return state instanceof Promise
     ? // The client may have closed the connection before the promise resolves. The metric excludes this request.
@@ -40,7 +39,7 @@ export function enforceLimits(
 
 function enforceSharedLimits(
   context: MatchedContext,
-  limits: Parameters<typeof takeAll>[1],
+  limits: RouteLimits,
 ): Rejection | undefined | Promise<Rejection | undefined> {
   const { caller, clientAddress, services } = context
   const result = takeAll(services.rateLimiter, limits, caller, clientAddress)
