@@ -46,7 +46,7 @@ const variantsOf = new WeakMap<Representation, Variants>()
 
 /**
  * Returns the variant of a document to send. If the client accepts no variant, the result has no content coding.
- * RFC 9110 section 12.5.3 permits this result.
+ * RFC 9110 section 12.4.1 permits this result.
  * @param acceptEncoding the header of the request.
  */
 export function chooseVariant(document: Representation, acceptEncoding: string | undefined): CodedDocument {

@@ -7,10 +7,10 @@ import type { RateLimit } from '../../policy-engine/format/rate-limit.ts'
 /**
  * Returns the key under which a request is counted. With `by: subject`, the key names the subject. With `by: client`,
  * or without a subject, the key names the client. With `by: ip`, or without a client, the key names the IP address.
- * With `by: route`, all requests have the same key. With `by: claim`, the key names the value of
- * the claim. Without exactly one value, the key names the IP address. A caller cannot escape a limit by omitting the token. Subjects and
- * client IDs are unique only together with their issuer. IPv6 addresses are counted by /64 prefix, because the holder
- * of one address controls the whole prefix.
+ * With `by: route`, all requests have the same key. With `by: claim`, the key names the value of the claim or, without
+ * exactly one value, the IP address. A caller cannot escape a limit by omitting the token. Subjects and client IDs are
+ * unique only together with their issuer. IPv6 addresses are counted by /64 prefix, because the holder of one address
+ * controls the whole prefix.
  */
 export function rateLimitKey(
   limit: Pick<RateLimit, 'by' | 'claim' | 'keyPrefix'>,

@@ -103,8 +103,8 @@ function hasAmbiguousName(rawHeaders: readonly string[]): boolean {
 
 /**
  * Returns whether the ingress forwards a request to which the gateway itself responds: OPTIONS, or a request for a
- * document. The path of a request for a decision is a constant of the ingress, which is never a path of a document. With
- * `ext-authz-http`, method and path are those of the client.
+ * document. The path of a request for a decision is a constant of the ingress, which is never a path of a document. A
+ * request with `ext-authz-http` has the method and the path of the client.
  */
 function isForwardedRequest({ method, url = '' }: IncomingMessage): boolean {
   return method === 'OPTIONS' || DOCUMENT_TARGET.test(url)

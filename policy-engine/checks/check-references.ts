@@ -24,8 +24,8 @@ export type References = {
 /**
  * Finds references to unknown names.
  * Reads all valid parts of the file, so that a misspelled key does not hide a misspelled scope.
- * Codes: P103 missing upstream; P201 unknown scope; P202 unknown upstream; P204 advertised scope that is not in `any`; P206 unknown preset; P207
- * unknown shared limit.
+ * Codes: P103 missing upstream; P201 unknown scope; P202 unknown upstream; P204 advertised scope that is not in `any`;
+ * P206 unknown preset; P207 unknown shared limit.
  */
 export function checkReferences(document: YamlDocument, references: References): readonly Diagnostic[] {
   const file = toRecord(document.value)

@@ -227,7 +227,7 @@ t.test('shared limits are checked with all other values of the file', async (t) 
 })
 
 t.test(
-  'a route replaces the shared limits of the defaults, and the defaults those of the preset',
+  'the shared limits of a route replace the defaults, and the defaults replace the preset',
   async (t) => {
     const file = join(
       t.testdir({
