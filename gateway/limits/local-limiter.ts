@@ -63,10 +63,13 @@ export class LocalLimiter {
    * allowance.
    */
   merge(key: string, resetMs: number, nowMs: number): void {
-    const fullAtMs = nowMs + resetMs
     const account = this.#accounts.get(key)
-    if (account === undefined) this.#accounts.set(key, { fullAtMs })
-    else if (account.fullAtMs < fullAtMs) account.fullAtMs = fullAtMs
+    if (account === undefined || account.fullAtMs < nowMs + resetMs) this.replace(key, resetMs, nowMs)
+  }
+
+  /** Replaces the state of a key with the state from Redis. */
+  replace(key: string, resetMs: number, nowMs: number): void {
+    this.#accounts.set(key, { fullAtMs: nowMs + resetMs })
   }
 }
 

@@ -61,41 +61,46 @@ type LimiterRedis = RedisClient & {
  * Creates a limiter that counts requests in Redis, together with other processes. While Redis is unavailable, slow or
  * failing, this process counts locally. A caller then gets at most the full limit from each process. This process
  * stores results from Redis, and local counting continues from these results. After a denial by Redis, this process
- * denies the caller itself until the end of the wait time.
+ * denies the caller itself until the end of the wait time. This process sends at most the requests to Redis that its
+ * own count allows.
  */
 export function createSharedLimiter(options: SharedLimiterOptions): SharedLimiter {
   const { shared, local, tickMs, onFallback } = options
   shared.redis.defineCommand('takeFromLimit', { lua: SCRIPT, numberOfKeys: 1 })
   const redis = shared.redis as LimiterRedis
 
-  function fallBack(reason: FallbackReason, limit: RateLimit, key: string): RateLimitState {
-    onFallback(reason)
-    return local.take(limit, key, tickMs())
-  }
-
-  async function takeShared(limit: RateLimit, key: string): Promise<RateLimitState> {
+  /** @param reserved the local result, which applies if Redis has no result. */
+  async function takeShared(limit: RateLimit, key: string, reserved: RateLimitState): Promise<RateLimitState> {
     let reply: readonly [number, number, number]
     try {
       reply = await run(redis, key, limit)
     } catch {
       shared.failed()
-      return fallBack('failed', limit, key)
+      onFallback('failed')
+      return reserved
     }
     shared.succeeded()
     const [allowed, resetUs, retryAfterUs] = reply
     const resetMs = resetUs / 1_000
-    local.merge(key, resetMs, tickMs())
-    if (allowed === 1) return allowance(limit, resetMs)
+    if (allowed === 1) {
+      local.merge(key, resetMs, tickMs())
+      return allowance(limit, resetMs)
+    }
+    // Redis did not count this request, so the reservation ends.
+    local.replace(key, resetMs, tickMs())
     return { allowed: false, remaining: 0, resetMs, retryAfterMs: retryAfterUs / 1_000 }
   }
 
   return {
     take(limit, key) {
-      const nowMs = tickMs()
-      const denied = local.denialOf(limit, key, nowMs)
-      if (denied !== undefined) return denied
+      // Counts before the response of Redis. Otherwise all concurrent requests would pass the local check, and count
+      // against the other limits of their route.
+      const reserved = local.take(limit, key, tickMs())
+      if (!reserved.allowed) return reserved
       const reason = shared.unavailableReason()
-      return reason === undefined ? takeShared(limit, key) : fallBack(reason, limit, key)
+      if (reason === undefined) return takeShared(limit, key, reserved)
+      onFallback(reason)
+      return reserved
     },
   }
 }
@@ -106,10 +111,19 @@ async function run(
   limit: RateLimit,
 ): Promise<readonly [number, number, number]> {
   const redisKey = KEY_PREFIX + hash('sha256', key, 'base64url').slice(0, KEY_HASH_CHARACTERS)
-  return parseReply(await redis.takeFromLimit(redisKey, limit.intervalMs * 1_000, limit.perMs * 1_000))
+  const reply = await redis.takeFromLimit(redisKey, limit.intervalMs * 1_000, limit.perMs * 1_000)
+  return parseReply(reply, (limit.perMs + limit.intervalMs) * 1_000 + 1)
 }
 
-function parseReply(reply: unknown): readonly [number, number, number] {
-  if (!Array.isArray(reply) || reply.length !== 3) throw new Error('unexpected reply from Redis')
-  return [Number(reply[0]), Number(reply[1]), Number(reply[2])]
+/** @param maxUs the longest possible time until the full allowance is restored. A longer time would block the caller. */
+function parseReply(reply: unknown, maxUs: number): readonly [number, number, number] {
+  if (!Array.isArray(reply) || reply.length !== 3) throw unexpectedReply()
+  const [allowed, resetUs, retryAfterUs] = reply.map(Number) as [number, number, number]
+  const isPossible = [resetUs, retryAfterUs].every((time) => time >= 0 && time <= maxUs)
+  if (!isPossible || (allowed !== 0 && allowed !== 1)) throw unexpectedReply()
+  return [allowed, resetUs, retryAfterUs]
+}
+
+function unexpectedReply(): Error {
+  return new Error('unexpected reply from Redis')
 }

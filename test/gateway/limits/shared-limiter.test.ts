@@ -5,9 +5,15 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { openRateLimiter } from '../../../gateway/limits/open-rate-limiter.ts'
+import { takeAll } from '../../../gateway/limits/take-all.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
-import { openSharedRedis } from '../../../platform/redis/shared-redis.ts'
-import { compileRateLimit, type RateLimitRule } from '../../../policy-engine/format/rate-limit.ts'
+import { openSharedRedis, type SharedRedis } from '../../../platform/redis/shared-redis.ts'
+import {
+  compileRateLimit,
+  compileSharedLimit,
+  type RateLimitRule,
+} from '../../../policy-engine/format/rate-limit.ts'
+import { aCaller } from '../../fixtures/a-caller.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -139,6 +145,56 @@ t.test('a key of another type counts as a failure, not as a result', async (t) =
   await spy.lpush(key, 'x')
   t.match(await limiter.take(aLimit(), 'a'), { allowed: true, remaining: 3 }, 'counting continues locally')
   t.strictSame(fallbacks, { failed: 1 })
+})
+
+t.test('rejected concurrent requests of a caller do not use up the limit of a route', async (t) => {
+  const { url } = await aRedis(t)
+  const { limiter } = await aLimiter(t, url)
+  const limits = {
+    own: aLimit({ requests: 20, by: 'route' }),
+    shared: [compileSharedLimit({ name: 'apps', requests: 5, perMs: 3_600_000, key: 'client' })],
+  }
+  const results = await Promise.all(
+    Array.from({ length: 60 }, () => takeAll(limiter, limits, aCaller({ clientId: 'one' }), '203.0.113.1')),
+  )
+  t.equal(results.filter(({ state }) => state.allowed).length, 5)
+  const other = await takeAll(limiter, limits, aCaller({ clientId: 'two' }), '203.0.113.2')
+  t.match(other.state, { allowed: true }, 'the requests of another caller are allowed')
+})
+
+/** Creates a limiter whose Redis always has this result. Counts the local decisions. */
+function aLimiterWithReply(reply: readonly unknown[]) {
+  const fallbacks: string[] = []
+  const redis = { defineCommand: () => undefined, takeFromLimit: async () => reply }
+  const shared = { redis, unavailableReason: () => undefined, failed: () => undefined, succeeded: () => undefined }
+  const limiter = openRateLimiter({
+    shared: shared as unknown as SharedRedis,
+    tickMs: () => 0,
+    onFallback: (reason) => fallbacks.push(reason),
+  })
+  return { limiter, fallbacks }
+}
+
+t.test('a rejection by Redis determines the wait time of further requests', async (t) => {
+  const { limiter } = aLimiterWithReply([0, 60_000_000, 60_000_000])
+  const limit = aLimit({ requests: 1 })
+  t.match(await limiter.take(limit, 'a'), { allowed: false, retryAfterMs: 60_000 })
+  t.match(limiter.take(limit, 'a'), { allowed: false, retryAfterMs: 60_000 })
+})
+
+t.test('an impossible result of Redis counts as a failure', async (t) => {
+  for (const reply of [
+    [1, 'x', 0],
+    [1, 1e18, 0],
+    [0, -1, 1],
+    [0, 1, Number.NaN],
+    [2, 1, 0],
+  ]) {
+    const { limiter, fallbacks } = aLimiterWithReply(reply)
+    for (const remaining of [4, 3])
+      t.match(await limiter.take(aLimit(), 'a'), { allowed: true, remaining }, String(reply))
+    t.strictSame(fallbacks, ['failed', 'failed'])
+  }
 })
 
 t.test('the limiter counts locally while Redis fails, and in Redis again after the failure', async (t) => {
