@@ -31,7 +31,7 @@ export type TargetSettings = {
   readonly tickMs: () => number
   /** Called when the target is ejected, and when the target responds again. */
   readonly onEjected: (isEjected: boolean) => void
-  /** Called when a connection may have become free. */
+  /** Called when a connection may have become free, and when an ejected target may get a trial request. */
   readonly onFree: () => void
 }
 
@@ -226,8 +226,10 @@ export class Target {
     this.connectPlainly(target, (...[error, socket]) => {
       socket?.on('error', () => undefined).destroy()
       if (this.#closed || this.#circuit.state !== 'open') return
-      if (error === null) this.#circuit.halfOpen(this.#settings.tickMs())
-      else this.#probeIn(PROBE_MS)
+      if (error === null) {
+        this.#circuit.halfOpen(this.#settings.tickMs())
+        this.#settings.onFree()
+      } else this.#probeIn(PROBE_MS)
     })
   }
 }

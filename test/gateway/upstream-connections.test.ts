@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'undici'
-import type { ConnectionLimits } from '../../gateway/upstreams/upstream.ts'
-import { shareOfWorker } from '../../gateway/upstreams/upstream.ts'
-import { anUpstream, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import type { Target } from '../../gateway/upstreams/target.ts'
+import { type ConnectionLimits, createUpstream, shareOfWorker } from '../../gateway/upstreams/upstream.ts'
+import { anUpstream, type GatewayUnderTest, NO_ACCESS, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { OK_REPLY, type RecordingUpstream, startRecordingUpstream } from '../fixtures/recording-upstream.ts'
 import { until } from '../fixtures/until.ts'
 import { startWebsocketUpstream } from '../fixtures/websocket-upstream.ts'
@@ -190,6 +190,43 @@ t.test('a request waits for any of several addresses', async (t) => {
     (await Promise.all(responses)).map(({ status }) => status),
     [200, 200, 200],
   )
+})
+
+t.test('a queued request starts when an ejected address accepts connections again', async (t) => {
+  const gone = await startRecordingUpstream()
+  const { hostname: host, port } = new URL(gone.url)
+  await gone.close()
+  const upstream = createUpstream(
+    {
+      ...anUpstream('api', gone.url, 'http://127.0.0.1:9'),
+      ejection: { failures: 1, longestPauseMs: 1 },
+      connections: { max: 1, maxPending: 1, queueTimeoutMs: 60_000 },
+    },
+    {
+      meter: { responded: () => undefined, failed: () => undefined, retried: () => undefined },
+      resolve: () => Promise.reject(new Error('the addresses are no names')),
+      access: NO_ACCESS,
+      readsEarlyResponses: true,
+      workers: 1,
+      tickMs: () => performance.now(),
+      logger: { info: () => undefined, warn: () => undefined },
+    },
+  )
+  t.teardown(() => upstream.close())
+  const [ejected, busy] = upstream.targets.all as readonly [Target, Target]
+  busy.started(performance.now())
+  ejected.failed(performance.now())
+  let started: Target | undefined
+  upstream.queue.add({
+    start(target) {
+      started = target
+    },
+    reject: () => undefined,
+  })
+  const again = await startRecordingUpstream({ host, port: Number(port) })
+  t.teardown(() => again.close())
+  await reached(() => ejected.state === 'half_open')
+  t.equal(started, ejected)
 })
 
 t.test('the queue ends with 503 when the last address is ejected', async (t) => {
