@@ -70,7 +70,11 @@ export function createSharedLimiter(options: SharedLimiterOptions): SharedLimite
   const redis = shared.redis as LimiterRedis
 
   /** @param reserved the local result, which applies if Redis has no result. */
-  async function takeShared(limit: RateLimit, key: string, reserved: RateLimitState): Promise<RateLimitState> {
+  async function takeShared(
+    limit: RateLimit,
+    key: string,
+    reserved: RateLimitState,
+  ): Promise<RateLimitState> {
     let reply: readonly [number, number, number]
     try {
       reply = await run(redis, key, limit)

@@ -166,7 +166,12 @@ t.test('rejected concurrent requests of a caller do not use up the limit of a ro
 function aLimiterWithReply(reply: readonly unknown[]) {
   const fallbacks: string[] = []
   const redis = { defineCommand: () => undefined, takeFromLimit: async () => reply }
-  const shared = { redis, unavailableReason: () => undefined, failed: () => undefined, succeeded: () => undefined }
+  const shared = {
+    redis,
+    unavailableReason: () => undefined,
+    failed: () => undefined,
+    succeeded: () => undefined,
+  }
   const limiter = openRateLimiter({
     shared: shared as unknown as SharedRedis,
     tickMs: () => 0,
