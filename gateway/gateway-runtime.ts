@@ -42,6 +42,7 @@ import { openEventReceiver } from './tokens/revocation/event-receiver.ts'
 import { createRevoke, isPushed, revocationListener } from './tokens/revocation/open-revocations.ts'
 import { openAccess, type UpstreamAccess } from './upstreams/credentials/open-access.ts'
 import { canReadAfterWriteError } from './upstreams/read-after-write-error.ts'
+import type { TargetHealth } from './upstreams/target.ts'
 import { createUpstream, type UpstreamSettings } from './upstreams/upstream.ts'
 import { createUpstreamRegistry } from './upstreams/upstream-registry.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
@@ -125,7 +126,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     return access
   }
   const upstreams = createUpstreamRegistry(config.upstreams, (settings) =>
-    createUpstream(settings, {
+    createUpstream(options.handOver === undefined ? settings : { ...settings, healthCheck: undefined }, {
       access: accessOf(settings),
       meter: metrics.upstream(settings.name),
       resolve,
@@ -291,6 +292,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
         { name: 'accepting', ok: !drain.signal.aborted },
         ...secretFiles.checks(),
         ...accesses.flatMap((access) => access.checks()),
+        ...upstreams.active.flatMap(({ name, targets }) => healthChecks(name, targets.health)),
         overload.monitor.check(),
       ],
       close,
@@ -299,6 +301,13 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     await close({ how: 'immediate' })
     throw error
   }
+}
+
+/** Returns a degraded check for each unhealthy target of an upstream. */
+function healthChecks(upstream: string, health: readonly TargetHealth[]): readonly ReadinessCheck[] {
+  return health
+    .filter(({ isHealthy }) => !isHealthy)
+    .map(({ target }) => optionalCheck(`${target} of upstream ${upstream}`, 'its health check fails'))
 }
 
 /** Reads the policies on the disk, with the last valid versions of policy sources. */

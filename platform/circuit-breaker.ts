@@ -34,6 +34,7 @@ export class CircuitBreaker {
   #pausedUntilMs = 0
   #lastSuccessMs = Number.NEGATIVE_INFINITY
   #halfOpenedMs = 0
+  #isHeld = false
   /** The current trial. Undefined: the next request becomes the trial. */
   #trial: Trial | undefined
 
@@ -49,6 +50,11 @@ export class CircuitBreaker {
 
   get state(): CircuitState {
     return this.#state
+  }
+
+  /** Whether the circuit is open until a probe reaches the target. */
+  get isWaiting(): boolean {
+    return this.#state === 'open' && !this.#isHeld
   }
 
   /** Returns whether a request may be sent. */
@@ -88,10 +94,8 @@ export class CircuitBreaker {
   succeeded(nowMs: number): void {
     this.#lastSuccessMs = nowMs
     this.#failures = 0
-    if (this.#state === 'closed') return
-    this.#state = 'closed'
-    this.#trial = undefined
-    this.#pauseMs = Math.min(FIRST_PAUSE_MS, this.#rules.longestPauseMs)
+    if (this.#state === 'closed' || this.#isHeld) return
+    this.#close()
     this.#onChange(true)
   }
 
@@ -122,9 +126,22 @@ export class CircuitBreaker {
     if (trial === this.#trial) this.#trial = undefined
   }
 
+  /** Opens the circuit until `release()`. Until then, results of requests do not close it. Does not call `onChange`. */
+  hold(): void {
+    this.#isHeld = true
+    this.#state = 'open'
+    this.#failures = 0
+  }
+
+  /** Ends `hold()` and closes the circuit. Does not call `onChange`. */
+  release(): void {
+    this.#isHeld = false
+    this.#close()
+  }
+
   /** Allows a trial, after a probe has reached the target. */
   halfOpen(nowMs: number): void {
-    if (this.#state !== 'open') return
+    if (!this.isWaiting) return
     this.#state = 'half_open'
     this.#halfOpenedMs = nowMs
     this.#trial = undefined
@@ -133,6 +150,12 @@ export class CircuitBreaker {
   /** Returns whether a request may become the trial. A slow trial blocks other requests only for LONGEST_TRIAL_MS. */
   #mayTry(nowMs: number): boolean {
     return this.#trial === undefined || nowMs - this.#trial.startedMs >= LONGEST_TRIAL_MS
+  }
+
+  #close(): void {
+    this.#state = 'closed'
+    this.#trial = undefined
+    this.#pauseMs = Math.min(FIRST_PAUSE_MS, this.#rules.longestPauseMs)
   }
 
   #open(nowMs: number): void {

@@ -55,6 +55,7 @@ export const CONFIGURATION: readonly Settings[] = [
       idleTimeout: GATEWAY.idleTimeout,
       ...GATEWAY.upstreamConnections,
       ejection: GATEWAY.ejection,
+      healthCheck: GATEWAY.healthCheck,
     }),
   },
   {

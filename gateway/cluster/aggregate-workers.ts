@@ -38,6 +38,7 @@ export const GAUGE_RULES: Readonly<Record<string, GaugeRule>> = {
   scopegate_upstream_token_expiry_seconds: 'min',
   scopegate_upstream_connections: 'sum',
   scopegate_upstream_pending_requests: 'sum',
+  scopegate_upstream_target_healthy: 'min',
   scopegate_upstream_up: 'min',
   scopegate_websocket_sessions: 'sum',
   scopegate_workers: 'sum',

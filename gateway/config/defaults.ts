@@ -19,6 +19,7 @@ export const DEFAULTS = {
   connectTimeout: '2s',
   idleTimeout: '5m',
   ejection: { failures: 5, for: '5s' },
+  healthCheck: { interval: '5s', timeout: '2s', unhealthyAfter: 3, healthyAfter: 2 },
   upstreamConnections: { maxPendingRequests: 0, queueTimeout: '1s' },
   tlsMinVersion: 'TLSv1.2',
   tlsHttp2: false,

@@ -124,13 +124,14 @@ function readUpstreams(source: PolicySource, text: TextSource, found: Diagnostic
           'an upstream of a policy source cannot name files of the gateway',
           `remove ${key}, or ask the operator to define the upstream`,
         )
-    if (entry.openapi !== undefined)
-      report(
-        'P408',
-        [name, 'openapi'],
-        'an upstream of a policy source cannot name an OpenAPI document: the gateway would request it without a policy',
-        'remove openapi, or ask the operator to define the upstream',
-      )
+    for (const key of ['openapi', 'healthCheck'] as const)
+      if (entry[key] !== undefined)
+        report(
+          'P408',
+          [name, key],
+          `an upstream of a policy source cannot have ${key}: the gateway would send requests without a policy`,
+          `remove ${key}, or ask the operator to define the upstream`,
+        )
     for (const [url, at] of addressesWithPaths(name, entry))
       if (!isPermitted(url, permissions.addresses))
         report(

@@ -197,9 +197,23 @@ export function toUpstreamSettings(
       maxPending: upstream.maxPendingRequests ?? DEFAULTS.upstreamConnections.maxPendingRequests,
       queueTimeoutMs: milliseconds(upstream.queueTimeout ?? DEFAULTS.upstreamConnections.queueTimeout),
     },
+    healthCheck: upstream.healthCheck && toHealthCheck(upstream.healthCheck),
     openapiPath: upstream.openapi,
     ...read,
     policySource: undefined,
+  }
+}
+
+function toHealthCheck(entry: NonNullable<UpstreamEntry['healthCheck']>): UpstreamSettings['healthCheck'] {
+  const { path, statuses, ...others } = entry
+  const { interval, timeout, unhealthyAfter, healthyAfter } = { ...DEFAULTS.healthCheck, ...others }
+  return {
+    path,
+    intervalMs: milliseconds(interval),
+    timeoutMs: milliseconds(timeout),
+    unhealthyAfter,
+    healthyAfter,
+    statuses,
   }
 }
 

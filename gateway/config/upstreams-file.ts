@@ -72,6 +72,45 @@ const Credentials = Type.Object(
   { description: 'credentials of the gateway at the upstream: exactly one of these keys' },
 )
 
+/** A path and a query. */
+const PATH_PATTERN = '^/[\\x21\\x22\\x24-\\x7e]*$'
+
+const results = (description: string) => Type.Integer({ description, minimum: 1, maximum: 100 })
+
+const HealthCheck = Type.Object(
+  {
+    path: Type.String({
+      description: 'path of the probes, after the path of the URL',
+      maxLength: 1_000,
+      pattern: PATH_PATTERN,
+      'x-is': 'a path such as /healthz',
+    }),
+    interval: Type.Optional(
+      Type.String({
+        description: 'pause between two probes of an address, in each worker',
+        pattern: '^[1-9][0-9]{0,3}[sm]$',
+        'x-is': 'a duration such as 5s or 1m, from 1s to 9999m',
+      }),
+    ),
+    timeout: Type.Optional(TimeoutText('time of a probe, connection and response included')),
+    unhealthyAfter: Type.Optional(
+      results('consecutive failed probes after which an address gets no requests'),
+    ),
+    healthyAfter: Type.Optional(
+      results('consecutive successful probes after which an unhealthy address gets requests again'),
+    ),
+    statuses: Type.Optional(
+      Type.Array(Type.Integer({ description: 'a status', minimum: 200, maximum: 599 }), {
+        description: 'statuses of a successful probe; default 200 to 399',
+        minItems: 1,
+        maxItems: 100,
+        uniqueItems: true,
+      }),
+    ),
+  },
+  { description: 'probes that find unhealthy addresses' },
+)
+
 export const UpstreamEntry = Type.Object(
   {
     url: Type.Optional(
@@ -146,10 +185,11 @@ export const UpstreamEntry = Type.Object(
         { description: 'ejection of addresses that fail' },
       ),
     ),
+    healthCheck: Type.Optional(HealthCheck),
     openapi: Type.Optional(
       Type.String({
         description: "path of the upstream's OpenAPI document",
-        pattern: '^/[\\x21\\x22\\x24-\\x7e]*$',
+        pattern: PATH_PATTERN,
         'x-is': 'a path such as /openapi.json',
       }),
     ),

@@ -1,5 +1,4 @@
 import { Counter, Gauge, Registry } from 'prom-client'
-import type { CircuitState } from '../../platform/circuit-breaker.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
@@ -14,7 +13,7 @@ import { addOverloadMetrics } from './overload-metrics.ts'
 import { createPolicyMetrics, type MeteredPolicies } from './policy-metrics.ts'
 import { createRouteMeters, type RouteMeter } from './route-meter.ts'
 import { createTokenMeter, type TokenMeter } from './token-meter.ts'
-import { createUpstreamMeters, type UpstreamMeter } from './upstream-meter.ts'
+import { createUpstreamMeters, type UpstreamLoad, type UpstreamMeter } from './upstream-meter.ts'
 
 export type Metrics = RevocationMeter & {
   readonly registry: Registry
@@ -41,7 +40,7 @@ export type MetricsSources = {
   readonly upstreams: {
     readonly active: readonly {
       readonly name: string
-      readonly targets: { readonly state: CircuitState; readonly openConnections: number }
+      readonly targets: Pick<UpstreamLoad, 'state' | 'openConnections' | 'health'>
       readonly queue: { readonly size: number }
     }[]
   }
@@ -128,6 +127,7 @@ export function createMetrics({
       state: targets.state,
       openConnections: targets.openConnections,
       pendingRequests: queue.size,
+      health: targets.health,
     })),
   )
   const retireUpstreams = retireSeries(upstreams.remove)

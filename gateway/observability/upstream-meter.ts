@@ -2,6 +2,8 @@ import { Gauge, type Registry } from 'prom-client'
 import type { CircuitState } from '../../platform/circuit-breaker.ts'
 import { codeClass, HTTP_BUCKETS } from '../../platform/http-labels.ts'
 import { BufferedHistogram } from '../../platform/ops/buffered-histogram.ts'
+import type { ProbeResult } from '../upstreams/health-check.ts'
+import type { TargetHealth } from '../upstreams/target.ts'
 import type { UpstreamFailureReason } from '../upstreams/upstream-failure.ts'
 import { BufferedCounter } from './buffered-counter.ts'
 import { memoize } from './memoize.ts'
@@ -10,6 +12,7 @@ export type UpstreamMeter = {
   responded(status: number, seconds: number): void
   failed(reason: UpstreamFailureReason): void
   retried(): void
+  probed(target: string, result: ProbeResult): void
 }
 
 /** State of an upstream at the time of a scrape. */
@@ -18,6 +21,7 @@ export type UpstreamLoad = {
   readonly state: CircuitState
   readonly openConnections: number
   readonly pendingRequests: number
+  readonly health: readonly TargetHealth[]
 }
 
 /** The index of a state is the value of `scopegate_circuit_state`. */
@@ -48,6 +52,23 @@ export function createUpstreamMeters(
     help: 'Retries of requests to an upstream.',
     labelNames: ['upstream'],
     registers,
+  })
+  const probes = new BufferedCounter({
+    name: 'scopegate_upstream_health_checks_total',
+    help: 'Health check probes to a target of an upstream, by result.',
+    labelNames: ['upstream', 'target', 'result'],
+    registers,
+  })
+  new Gauge({
+    name: 'scopegate_upstream_target_healthy',
+    help: '1 while the health check of the target succeeds, 0 while the target is unhealthy.',
+    labelNames: ['upstream', 'target'],
+    registers,
+    collect() {
+      this.reset()
+      for (const { name, health } of states())
+        for (const { target, isHealthy } of health) this.set({ upstream: name, target }, Number(isHealthy))
+    },
   })
   const ofEach = (name: string, help: string, numberOf: (load: UpstreamLoad) => number) =>
     new Gauge({
@@ -85,18 +106,22 @@ export function createUpstreamMeters(
     const sentAgain = retries.child({ upstream })
     const durationOf = memoize((code_class: string) => durations.child({ upstream, code_class }))
     const responded = memoize((status: number) => durationOf(codeClass(status)))
+    const probed = memoize((target: string) =>
+      memoize((result: ProbeResult) => probes.child({ upstream, target, result })),
+    )
     const failed = memoize((reason: UpstreamFailureReason) => errors.child({ upstream, reason }))
     return {
       responded: (status, seconds) => responded(status).observe(seconds),
       failed: (reason) => failed(reason).inc(),
       retried: () => sentAgain.inc(),
+      probed: (target, result) => probed(target)(result).inc(),
     }
   }
 
   return {
     of,
     remove(upstream) {
-      for (const metric of [durations, errors, retries])
+      for (const metric of [durations, errors, retries, probes])
         metric.remove((labels) => labels['upstream'] === upstream)
     },
   }

@@ -10,6 +10,7 @@ import {
 import type { ResolveName } from '../../platform/net/resolve-name.ts'
 import type { CertificateSource } from '../server/tls/certificate-source.ts'
 import { createConnector } from './connect.ts'
+import { HealthCheck, type HealthCheckSettings, type ProbeResult } from './health-check.ts'
 import { type ConnectionCount, ConnectionPool, type ConnectionPoolOptions } from './http1/connection-pool.ts'
 import { NameAddresses, RESOLVE_EVERY_MS } from './name-addresses.ts'
 
@@ -29,11 +30,23 @@ export type TargetSettings = {
   /** Whether this version of Node.js can read a response after a failed write of the request. */
   readonly readsEarlyResponses: boolean
   readonly tickMs: () => number
-  /** Called when the target is ejected, and when the target responds again. */
-  readonly onEjected: (isEjected: boolean) => void
+  /** Undefined: no health check. */
+  readonly healthCheck: HealthCheckSettings | undefined
+  readonly onProbed: (result: ProbeResult) => void
+  /** Called when the target is ejected, and when the gateway sends requests to the target again. */
+  readonly onEjected: (isEjected: boolean, cause: EjectionCause) => void
   /** Called when a connection may have become free, and when an ejected target may get a trial request. */
   readonly onFree: () => void
 }
+
+/** Why the state of a target changed. `probe`: the result of the deciding probe, such as `status 503`. */
+export type EjectionCause = {
+  readonly reason: 'requests' | 'health_check'
+  readonly probe?: string
+}
+
+/** State of a target with a health check. */
+export type TargetHealth = { readonly target: string; readonly isHealthy: boolean }
 
 type Connectors = Pick<ConnectionPoolOptions, 'connect' | 'connectPlainly'>
 
@@ -58,6 +71,7 @@ export class Target {
   readonly #retired = new Set<ConnectionPool>()
   readonly #addresses: NameAddresses | undefined
   readonly #watch: NodeJS.Timeout | undefined
+  readonly #healthCheck: HealthCheck | undefined
   #pool: ConnectionPool
   #used = false
   #probe: NodeJS.Timeout | undefined
@@ -66,7 +80,9 @@ export class Target {
   constructor(settings: TargetSettings) {
     this.origin = settings.origin
     this.#settings = settings
-    this.#circuit = new CircuitBreaker(settings.ejection, (isClosed) => settings.onEjected(!isClosed))
+    this.#circuit = new CircuitBreaker(settings.ejection, (isClosed) =>
+      settings.onEjected(!isClosed, { reason: 'requests' }),
+    )
     this.#connections = {
       max: settings.maxConnections,
       open: 0,
@@ -90,6 +106,15 @@ export class Target {
       this.#connectors = this.#createConnectors()
       this.#renew()
     })
+    this.#healthCheck =
+      settings.healthCheck &&
+      new HealthCheck({
+        ...settings.healthCheck,
+        openPool: () => this.#openProbePool(),
+        random: Math.random,
+        onProbed: settings.onProbed,
+        onChange: (isHealthy, probe) => this.#onHealthChange(isHealthy, probe),
+      })
   }
 
   get pool(): ConnectionPool {
@@ -109,6 +134,11 @@ export class Target {
   get isAccepting(): boolean {
     // A closed circuit does not depend on the time, so most requests need not read the clock.
     return this.state === 'closed' || this.#circuit.isAccepting(this.#settings.tickMs())
+  }
+
+  /** Undefined: the target has no health check. */
+  get health(): TargetHealth | undefined {
+    return this.#healthCheck && { target: this.origin, isHealthy: this.#healthCheck.isHealthy }
   }
 
   /** Whether all connections are busy. */
@@ -161,6 +191,7 @@ export class Target {
     this.#closed = true
     clearTimeout(this.#probe)
     clearInterval(this.#watch)
+    this.#healthCheck?.close()
   }
 
   async close(): Promise<void> {
@@ -176,10 +207,29 @@ export class Target {
     })
   }
 
-  #createConnectors(): Connectors {
-    const { connectTimeoutMs, ca, certificate, readsEarlyResponses } = this.#settings
+  /** Opens the pool of one probe. Its connection is new, so that the probe also tests the listener of the target. */
+  #openProbePool(): ConnectionPool {
+    return new ConnectionPool(this.origin, {
+      ...this.#createConnectors(this.#settings.healthCheck?.timeoutMs),
+      idleMs: IDLE_MS,
+      connections: { max: 1, open: 0, onClosed: () => undefined },
+    })
+  }
+
+  #onHealthChange(isHealthy: boolean, probe: string): void {
+    if (isHealthy) this.#circuit.release()
+    else {
+      clearTimeout(this.#probe)
+      this.#circuit.hold()
+    }
+    this.#settings.onEjected(!isHealthy, { reason: 'health_check', probe })
+    this.#settings.onFree()
+  }
+
+  #createConnectors(timeoutMs = this.#settings.connectTimeoutMs): Connectors {
+    const { ca, certificate, readsEarlyResponses } = this.#settings
     const connection = {
-      timeoutMs: connectTimeoutMs,
+      timeoutMs,
       lookup: this.#addresses?.lookup,
       ca,
       certificate: certificate?.current,
@@ -225,7 +275,7 @@ export class Target {
     const target = { hostname: hostname.replace(/^\[|\]$/g, ''), host, protocol, port }
     this.connectPlainly(target, (...[error, socket]) => {
       socket?.on('error', () => undefined).destroy()
-      if (this.#closed || this.#circuit.state !== 'open') return
+      if (this.#closed || !this.#circuit.isWaiting) return
       if (error === null) {
         this.#circuit.halfOpen(this.#settings.tickMs())
         this.#settings.onFree()

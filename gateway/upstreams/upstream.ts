@@ -7,8 +7,9 @@ import { basePathOf } from './base-path-of.ts'
 import type { UpstreamCredential } from './credentials/credential.ts'
 import type { CredentialConfig, UpstreamAccess } from './credentials/open-access.ts'
 import { guardAddresses } from './guard-addresses.ts'
+import type { HealthCheckSettings } from './health-check.ts'
 import { RequestQueue } from './request-queue.ts'
-import { Target } from './target.ts'
+import { type EjectionCause, Target, type TargetHealth } from './target.ts'
 
 export type Upstream = {
   /** The name that policies refer to. */
@@ -54,6 +55,8 @@ export type UpstreamSettings = {
   readonly idleTimeoutMs: number
   readonly ejection: CircuitRules
   readonly connections: ConnectionLimits
+  /** Undefined: no health check. */
+  readonly healthCheck: HealthCheckSettings | undefined
   readonly openapiPath: string | undefined
   /** Trusted CA certificates in PEM; `undefined`: the public CAs. */
   readonly ca: string | undefined
@@ -96,8 +99,9 @@ export function createUpstream(
 ): Upstream {
   const { access, logger } = options
 
-  function logEjection(target: string, isEjected: boolean): void {
-    const fields = { upstream: settings.name, target }
+  function logEjection(target: string, isEjected: boolean, cause: EjectionCause): void {
+    const { reason, probe } = cause
+    const fields = { upstream: settings.name, target, reason, probe }
     if (isEjected)
       logger.warn(
         { event: 'target_ejected', ...fields },
@@ -112,6 +116,8 @@ export function createUpstream(
     timeoutMs: limits.queueTimeoutMs,
     choose: () => targetSet.choose() ?? (targetSet.isAccepting ? 'full' : undefined),
   })
+  const { healthCheck } = settings
+  const basePath = basePathOf(settings.urls[0] ?? '')
   const targets = settings.urls.map(
     (url) =>
       new Target({
@@ -124,14 +130,16 @@ export function createUpstream(
         certificate: access.certificate,
         readsEarlyResponses: options.readsEarlyResponses,
         tickMs: options.tickMs,
-        onEjected: (isEjected) => logEjection(new URL(url).origin, isEjected),
+        healthCheck: healthCheck && { ...healthCheck, path: basePath + healthCheck.path },
+        onProbed: (result) => options.meter.probed(new URL(url).origin, result),
+        onEjected: (isEjected, cause) => logEjection(new URL(url).origin, isEjected, cause),
         onFree: () => queue.advance(),
       }),
   )
   const targetSet = new TargetSet(targets, settings.weights)
   return {
     name: settings.name,
-    basePath: basePathOf(settings.urls[0] ?? ''),
+    basePath,
     targets: targetSet,
     queue,
     retryBudget: new RetryBudget(),
@@ -240,6 +248,11 @@ class TargetSet {
   /** Whether the circuit of a target allows a request, even if all connections of the target are busy. */
   get isAccepting(): boolean {
     return this.all.some((target) => target.isAccepting)
+  }
+
+  /** States of the targets with a health check. */
+  get health(): readonly TargetHealth[] {
+    return this.all.flatMap((target) => target.health ?? [])
   }
 
   get openConnections(): number {

@@ -37,7 +37,7 @@ const MINIMAL = {
       },
     ],
   },
-  'upstreams.yaml': { url: 'http://127.0.0.1:8082' },
+  'upstreams.yaml': { url: 'http://127.0.0.1:8082', healthCheck: { path: '/healthz' } },
   'authorization-server.yaml': {
     issuer: 'https://login.test',
     name: 'Test',

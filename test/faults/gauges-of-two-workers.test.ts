@@ -35,6 +35,7 @@ const VALUES: Readonly<Record<string, readonly number[]>> = {
   scopegate_token_stale_active: [1],
   scopegate_upstream_certificate_expiry_seconds: [], // without client certificates
   scopegate_upstream_pending_requests: [0],
+  scopegate_upstream_target_healthy: [], // without health checks
   scopegate_upstream_token_expiry_seconds: [], // without client credentials
   scopegate_upstream_up: [1],
   scopegate_websocket_sessions: [3],

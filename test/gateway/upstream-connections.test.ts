@@ -203,7 +203,12 @@ t.test('a queued request starts when an ejected address accepts connections agai
       connections: { max: 1, maxPending: 1, queueTimeoutMs: 60_000 },
     },
     {
-      meter: { responded: () => undefined, failed: () => undefined, retried: () => undefined },
+      meter: {
+        responded: () => undefined,
+        failed: () => undefined,
+        retried: () => undefined,
+        probed: () => undefined,
+      },
       resolve: () => Promise.reject(new Error('the addresses are no names')),
       access: NO_ACCESS,
       readsEarlyResponses: true,

@@ -28,6 +28,7 @@ const DEFAULT_SETTINGS = flatten({
   connectTimeout: DEFAULTS.connectTimeout,
   idleTimeout: DEFAULTS.idleTimeout,
   ejection: DEFAULTS.ejection,
+  healthCheck: DEFAULTS.healthCheck,
   ...DEFAULTS.upstreamConnections,
 })
 

@@ -53,7 +53,19 @@ function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures):
   metrics.register({
     pipeline: { inFlight: count },
     cache: { entries: { jwt: count, opaque: count } },
-    upstreams: { active: [{ name: 'api', targets: { state, openConnections: 4 }, queue: { size: 4 } }] },
+    upstreams: {
+      active: [
+        {
+          name: 'api',
+          targets: {
+            state,
+            openConnections: 4,
+            health: [{ target: 'http://a', isHealthy: state === 'closed' }],
+          },
+          queue: { size: 4 },
+        },
+      ],
+    },
     issuers: [
       {
         issuer: ISSUER,
@@ -116,6 +128,7 @@ const EXPECTED: Readonly<Record<string, number>> = {
   scopegate_upstream_certificate_expiry_seconds: 3,
   scopegate_upstream_connections: 8,
   scopegate_upstream_pending_requests: 8,
+  scopegate_upstream_target_healthy: 0,
   scopegate_upstream_token_expiry_seconds: 3,
   scopegate_upstream_up: 0,
   scopegate_websocket_sessions: 8,

@@ -237,6 +237,39 @@ t.test('readGatewayConfig() reads weights, without the addresses whose weight is
   t.throws(() => read('[0, 0, 0]'), { message: /C318.*all weights are 0/ })
 })
 
+t.test('readGatewayConfig() reads the health check of an upstream', async (t) => {
+  const read = (healthCheck: string) => {
+    const dir = aConfigDir(t, {
+      'upstreams.yaml': `learning-platform: { url: http://127.0.0.1:1, healthCheck: ${healthCheck} }\nauthorization-server: { url: http://127.0.0.1:1 }\n`,
+    })
+    return readGatewayConfig(withSecret(dir)).config.upstreams
+  }
+  const [checked, unchecked] = read('{ path: /healthz }')
+  t.same(checked?.healthCheck, {
+    path: '/healthz',
+    intervalMs: 5_000,
+    timeoutMs: 2_000,
+    unhealthyAfter: 3,
+    healthyAfter: 2,
+    statuses: undefined,
+  })
+  t.equal(unchecked?.healthCheck, undefined)
+  const all =
+    '{ path: /h, interval: 1m, timeout: 50ms, unhealthyAfter: 4, healthyAfter: 5, statuses: [200, 204] }'
+  t.same(read(all)[0]?.healthCheck, {
+    path: '/h',
+    intervalMs: 60_000,
+    timeoutMs: 50,
+    unhealthyAfter: 4,
+    healthyAfter: 5,
+    statuses: [200, 204],
+  })
+  t.throws(() => read('{ path: /h, interval: 500ms }'), { message: /C105.*500ms.*from 1s/ })
+  t.throws(() => read('{ path: healthz }'), { message: /C105.*healthz.*a path such as/ })
+  t.throws(() => read('{ path: /h, statuses: [101] }'), { message: /healthCheck\.statuses.*200/ })
+  t.throws(() => read('{ interval: 5s }'), { message: /C103.*path.*healthCheck/ })
+})
+
 t.test('readGatewayConfig() rejects a queue setting without effect', async (t) => {
   const read = (keys: string) => {
     const dir = aConfigDir(t, {

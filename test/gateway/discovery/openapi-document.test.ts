@@ -23,7 +23,7 @@ async function startDescribed(t: Test, name: string, respond: RequestListener) {
   const { port } = server.address() as AddressInfo
   const settings = { ...anUpstream(name, `http://127.0.0.1:${port}`), openapiPath: '/openapi.json' }
   const upstream = createUpstream(settings, {
-    meter: { responded: silent, failed: silent, retried: silent },
+    meter: { responded: silent, failed: silent, retried: silent, probed: silent },
     resolve: systemAddresses,
     access: NO_ACCESS,
     readsEarlyResponses: false,

@@ -32,7 +32,17 @@ function someMetrics() {
     pipeline: { inFlight: 2 },
     cache: { entries: { jwt: 3, opaque: 4 } },
     upstreams: {
-      active: [{ name: 'api', targets: { state: 'half_open', openConnections: 14 }, queue: { size: 15 } }],
+      active: [
+        {
+          name: 'api',
+          targets: {
+            state: 'half_open',
+            openConnections: 14,
+            health: [{ target: 'http://a', isHealthy: true }],
+          },
+          queue: { size: 15 },
+        },
+      ],
     },
     issuers: [
       {
@@ -64,6 +74,7 @@ function someMetrics() {
   upstream.responded(503, 0.01)
   upstream.failed('reset')
   upstream.retried()
+  upstream.probed('http://a', 'status')
   metrics.tokens.hit('jwt')
   metrics.tokens.miss('opaque')
   metrics.tokens.validated('jwt', 'hit', 0.01)
@@ -166,6 +177,7 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
   ],
   scopegate_upstream_connections: ['gauge', '{upstream="api"} 14'],
   scopegate_upstream_errors_total: ['counter', '{upstream="api",reason="reset"} 1'],
+  scopegate_upstream_health_checks_total: ['counter', '{upstream="api",target="http://a",result="status"} 1'],
   scopegate_upstream_pending_requests: ['gauge', '{upstream="api"} 15'],
   scopegate_upstream_request_duration_seconds: [
     'histogram',
@@ -173,6 +185,7 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
     '_count{upstream="api",code_class="5xx"} 1',
   ],
   scopegate_upstream_retries_total: ['counter', '{upstream="api"} 1'],
+  scopegate_upstream_target_healthy: ['gauge', '{upstream="api",target="http://a"} 1'],
   scopegate_upstream_token_expiry_seconds: ['gauge', '{upstream="api"} 13'],
   scopegate_upstream_token_requests_total: [
     'counter',
@@ -278,10 +291,13 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_upstream_certificate_reloads_total: 'Reloads of client certificates for upstreams, by result.',
   scopegate_upstream_connections: 'Open connections to the upstream.',
   scopegate_upstream_errors_total: 'Requests without a complete response of the upstream, by reason.',
+  scopegate_upstream_health_checks_total: 'Health check probes to a target of an upstream, by result.',
   scopegate_upstream_pending_requests: 'Requests that wait for a connection to the upstream.',
   scopegate_upstream_request_duration_seconds:
     'Time from forwarding a request to the first byte of the response.',
   scopegate_upstream_retries_total: 'Retries of requests to an upstream.',
+  scopegate_upstream_target_healthy:
+    '1 while the health check of the target succeeds, 0 while the target is unhealthy.',
   scopegate_upstream_token_expiry_seconds:
     'Expiry time of the token for an upstream in seconds since 1970; 0 before the first token.',
   scopegate_upstream_token_requests_total: 'Requests for a token for an upstream, by result.',

@@ -51,7 +51,12 @@ async function startForwarder(
       timeoutMs,
     },
     {
-      meter: { responded: () => undefined, failed: () => undefined, retried: () => undefined },
+      meter: {
+        responded: () => undefined,
+        failed: () => undefined,
+        retried: () => undefined,
+        probed: () => undefined,
+      },
       resolve,
       access: NO_ACCESS,
       readsEarlyResponses: true,
