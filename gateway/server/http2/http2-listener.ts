@@ -45,6 +45,7 @@ type Connection = {
   idleMs: number
   /** Undefined before the first request. */
   hasServed: boolean
+  isAnnounced: boolean
   isClosing: boolean
   budget: number
   budgetMs: number
@@ -70,8 +71,6 @@ const STALL_TIMEOUT_MS = 60_000
 /** Time in which the last bytes of a stream that is closed must leave the gateway. Milliseconds. */
 const RESET_TIMEOUT_MS = 5_000
 const CHECK_INTERVAL_MS = 500
-/** This stream ID in GOAWAY announces the end of a connection, but rejects no stream. RFC 9113 section 6.8. */
-const ALL_STREAMS = 2 ** 31 - 1
 
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants
 
@@ -114,6 +113,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       openStreams: 0,
       idleMs: nowMs,
       hasServed: false,
+      isAnnounced: false,
       isClosing: false,
       budget: BUDGET,
       budgetMs: nowMs,
@@ -261,9 +261,16 @@ function hasBudget(connection: Connection, nowMs: number): boolean {
   return connection.budget >= 0
 }
 
-/** Asks the client to open further streams on another connection. Streams that are already on their way are accepted. */
-function announceClose({ session }: Connection): void {
-  if (!session.destroyed) session.goaway(NGHTTP2_NO_ERROR, ALL_STREAMS)
+/**
+ * Asks the client to open further streams on another connection. After GOAWAY, nghttp2 ignores all new streams, whatever
+ * the stream ID in GOAWAY is. The default ID is the last accepted stream, so that the client can repeat later requests.
+ * RFC 9113 section 6.8.
+ */
+function announceClose(connection: Connection): void {
+  if (connection.isAnnounced || connection.session.destroyed) return
+  // A second GOAWAY before nghttp2 has sent the first could have a larger ID.
+  connection.isAnnounced = true
+  connection.session.goaway(NGHTTP2_NO_ERROR)
 }
 
 function closeGracefully(connection: Connection): void {

@@ -320,11 +320,38 @@ t.test('a drain announces the end of each connection, and completes open request
   const announced = Promise.all([once(busy.session, 'goaway'), once(idle.session, 'goaway')])
   const othersClosed = Promise.all([once(idle.session, 'close'), once(unused.resume(), 'close')])
   const closed = under.gateway.close()
-  for (const [code, lastStream] of await announced)
-    t.same([code, lastStream], [constants.NGHTTP2_NO_ERROR, 2 ** 31 - 1])
+  const goaways = (await announced).map(([code, lastStream]) => [code, lastStream])
+  t.same(goaways, [
+    [constants.NGHTTP2_NO_ERROR, 1],
+    [constants.NGHTTP2_NO_ERROR, 0],
+  ])
   await othersClosed
   socket.write(OK_REPLY)
   t.equal((await pending).status, 200)
+  await closed
+})
+
+t.test('GOAWAY of a drain lets a client repeat the requests that the gateway ignores', async (t) => {
+  const under = await startTlsGateway(t, { http2: true })
+  const client = await openFrameClient(under)
+  const reached = Promise.withResolvers<Socket>()
+  under.upstream.reply((socket) => reached.resolve(socket))
+  client.write(headersFrame(1, pseudoHeaders('/pub/1')))
+  const socket = await reached.promise
+  const ended = once(client.socket, 'close')
+  const closed = under.gateway.close()
+  const { payload } = await client.receive(FRAME.GOAWAY, 0)
+  // The gateway cannot distinguish this request from a request that was in transit.
+  client.write(headersFrame(3, pseudoHeaders('/pub/3')))
+  t.equal(payload.readUInt32BE(0), 1, 'the client can repeat the request of stream 3')
+  socket.write(OK_REPLY)
+  await ended
+  t.ok(client.frames.some(({ type, streamId }) => type === FRAME.DATA && streamId === 1))
+  t.notOk(client.frames.some(({ streamId }) => streamId === 3))
+  t.same(
+    under.upstream.requests.map(({ target }) => target),
+    ['/pub/1'],
+  )
   await closed
 })
 
