@@ -43,8 +43,8 @@ const PREFIX_BYTES = 5
 const OTHER_ATTRIBUTES_BYTES = 64 * 1024
 /** Envoy opens a further connection when all streams of a connection are in use. */
 const MAX_STREAMS = 100
-/** This stream ID in GOAWAY announces the end of a connection, but rejects no stream. RFC 9113 section 6.8. */
-const ALL_STREAMS = 2 ** 31 - 1
+
+type Connection = { readonly session: ServerHttp2Session; openStreams: number; isAnnounced: boolean }
 
 /**
  * Creates the decision endpoint for Envoy over gRPC. Each call has one request message and one response message, so the
@@ -55,19 +55,19 @@ export function createCheckServer(options: CheckServerOptions): {
   readonly server: FastifyInstance
   readonly connections: GracefulClose
 } {
-  const connected = new Map<string, { readonly session: ServerHttp2Session; openStreams: number }>()
+  const connected = new Map<string, Connection>()
   let isClosing = false
 
   function track(session: ServerHttp2Session): void {
     const key = connectionKey(session.socket)
-    const connection = { session, openStreams: 0 }
+    const connection: Connection = { session, openStreams: 0, isAnnounced: false }
     connected.set(key, connection)
     session.once('close', () => {
       if (connected.get(key) === connection) connected.delete(key)
     })
     session.on('error', () => undefined) // the peer broke the connection or the protocol
     session.setTimeout(IDLE_TIMEOUT_MS, () => {
-      announceClose(session)
+      announceClose(connection)
       setTimeout(() => session.close(), CLOSE_TIMEOUT_MS).unref()
     })
     session.on('stream', (stream, headers) => {
@@ -76,7 +76,7 @@ export function createCheckServer(options: CheckServerOptions): {
         connection.openStreams -= 1
       })
       stream.on('error', () => undefined)
-      if (isClosing) announceClose(session)
+      if (isClosing) announceClose(connection)
       handleStream(stream, headers, options)
     })
   }
@@ -86,7 +86,7 @@ export function createCheckServer(options: CheckServerOptions): {
     isBusy: (socket) => (connected.get(connectionKey(socket))?.openStreams ?? 0) > 0,
     announce() {
       isClosing = true
-      for (const { session } of connected.values()) announceClose(session)
+      for (const connection of connected.values()) announceClose(connection)
     },
   })
   return { server, connections }
@@ -116,9 +116,11 @@ function connectionKey({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddres
   return `${remoteAddress} ${remotePort}`
 }
 
-/** Asks the client to open further streams on another connection. Streams that are already on their way are accepted. */
-function announceClose(session: ServerHttp2Session): void {
-  if (!session.destroyed) session.goaway(constants.NGHTTP2_NO_ERROR, ALL_STREAMS)
+/** Asks the client to repeat later streams on another connection. See announceClose() of the HTTP/2 listener. */
+function announceClose(connection: Connection): void {
+  if (connection.isAnnounced || connection.session.destroyed) return
+  connection.isAnnounced = true
+  connection.session.goaway(constants.NGHTTP2_NO_ERROR)
 }
 
 /** Reads the message of a call, and replies. A call that Envoy could describe gets a decision, and never a gRPC error. */
