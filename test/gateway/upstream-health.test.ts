@@ -245,7 +245,7 @@ t.test('an ejection after failed requests ends by a trial, not by a successful p
 })
 
 t.test('a reload of the policies does not add probes, and a shutdown ends the probes', async (t) => {
-  const { under, answer, probes } = await start(t, { timeoutMs: 30_000 })
+  const { under, answer, probes } = await start(t, { timeoutMs: 600_000 })
   const other = await start(t)
   await reached('the first probe', () => probes() > 0)
   const reload = await fetch(`${under.gateway.managementUrl}/reload`, { method: 'POST' })
