@@ -14,6 +14,7 @@ import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { UNTRUSTED_PEER } from '../pipeline/decision-endpoint.ts'
 import { formatRejection } from '../pipeline/error-response.ts'
 import type { ForwardedHeader, TrustedProxies } from '../server/client-address.ts'
+import { announceClose } from '../server/http2/http2-listener.ts'
 import {
   CLOSE_TIMEOUT_MS,
   createServer,
@@ -114,13 +115,6 @@ function createHttp2Server(
 
 function connectionKey({ remoteAddress, remotePort }: Pick<Socket, 'remoteAddress' | 'remotePort'>): string {
   return `${remoteAddress} ${remotePort}`
-}
-
-/** Asks the client to repeat later streams on another connection. See announceClose() of the HTTP/2 listener. */
-function announceClose(connection: Connection): void {
-  if (connection.isAnnounced || connection.session.destroyed) return
-  connection.isAnnounced = true
-  connection.session.goaway(constants.NGHTTP2_NO_ERROR)
 }
 
 /** Reads the message of a call, and replies. A call that Envoy could describe gets a decision, and never a gRPC error. */

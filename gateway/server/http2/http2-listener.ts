@@ -266,7 +266,7 @@ function hasBudget(connection: Connection, nowMs: number): boolean {
  * the stream ID in GOAWAY is. The default ID is the last accepted stream, so that the client can repeat later requests.
  * RFC 9113 section 6.8.
  */
-function announceClose(connection: Connection): void {
+export function announceClose(connection: Pick<Connection, 'session' | 'isAnnounced'>): void {
   if (connection.isAnnounced || connection.session.destroyed) return
   // A second GOAWAY before nghttp2 has sent the first could have a larger ID.
   connection.isAnnounced = true
