@@ -6,7 +6,12 @@ import { readGatewayFile, UPSTREAMS_SECTION } from '../gateway/config/read-gatew
 import { readSourceAdditions } from '../gateway/config/source-additions.ts'
 import { toLimits } from '../gateway/config/to-gateway-config.ts'
 import { toResources } from '../gateway/config/to-resources.ts'
-import { addressesOf, credentialHeadersOf, UpstreamsFile } from '../gateway/config/upstreams-file.ts'
+import {
+  addressesOf,
+  credentialHeadersOf,
+  type UpstreamEntry,
+  UpstreamsFile,
+} from '../gateway/config/upstreams-file.ts'
 import { validateConfig } from '../gateway/config/validate.ts'
 import { toPolicySources } from '../gateway/config/validate-policy-sources.ts'
 import { findUnissuedResources } from '../gateway/config/validate-resources.ts'
@@ -37,6 +42,7 @@ import {
   readFolder,
   TESTS_SUFFIX,
 } from '../policy-engine/load/policy-sources.ts'
+import type { OwnUpstream } from '../policy-engine/load/source-additions.ts'
 import type { PolicySource } from '../policy-engine/load/source-permissions.ts'
 import type { Resources } from '../policy-engine/match/resources.ts'
 import type { ParsedArguments } from './command.ts'
@@ -53,7 +59,7 @@ export type PolicySet = {
   readonly gateway: GatewayFile
   readonly catalogue: ScopeCatalogue
   readonly resources: Resources
-  /** The content of upstreams.yaml with overrides, without the upstreams of policy sources. */
+  /** The content of upstreams.yaml with overrides, and the upstreams of policy sources with the names in routes. */
   readonly upstreams: UpstreamsFile
   readonly credentialHeaders: CredentialHeaders
   /** The limits of gateway.yaml with overrides and defaults. */
@@ -129,10 +135,11 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
       readSourceAdditions(source, folder, {
         catalogue,
         findAuthorizationServers: findAuthorizationServers ?? (() => new Set()),
+        toUpstream: (name, entry) => ({ name, urls: addressesOf(entry), entry }),
       }),
     withTestFiles: true,
   }
-  const { policies, sources, dirs, scopes } = await loadFrom(options, gateway?.value, references)
+  const { policies, sources, dirs, scopes, ofSources } = await loadFrom(options, gateway?.value, references)
   const folders = [
     options.configDir,
     ...(await Promise.all(dirs.map((dir) => findPolicyFolders(dir)))).flat(),
@@ -158,7 +165,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
       gateway: gateway.value,
       catalogue: all,
       resources,
-      upstreams: upstreams?.value ?? {},
+      upstreams: { ...upstreams?.value, ...ofSources },
       credentialHeaders: credentialHeadersOf(upstreams?.value ?? {}),
       limits: toLimits(gateway.value.limits),
       policies,
@@ -176,13 +183,17 @@ type LoadedFrom = Pick<OpenedPolicySet, 'policies' | 'sources'> & {
   readonly dirs: readonly string[]
   /** The scopes that policy sources define. */
   readonly scopes: ScopeCatalogue
+  /** The upstreams that policy sources define, with the names in routes. */
+  readonly ofSources: UpstreamsFile
 }
+
+type SourceUpstream = OwnUpstream & { readonly entry: UpstreamEntry }
 
 /** Loads the policies of one folder, or of the policy sources of gateway.yaml. */
 async function loadFrom(
   options: OpenPolicySetOptions,
   gateway: GatewayFile | undefined,
-  references: SourceOptions,
+  references: SourceOptions<SourceUpstream>,
 ): Promise<LoadedFrom> {
   const { policiesDir, policyFile } = options
   const all = gateway === undefined ? [] : toPolicySources(gateway)
@@ -195,6 +206,7 @@ async function loadFrom(
     sources: [],
     dirs: [dir],
     scopes: new Map(),
+    ofSources: {},
   }
 }
 
@@ -229,7 +241,7 @@ function chooseSources(
 async function loadSources(
   chosen: readonly PolicySource[],
   all: readonly PolicySource[],
-  references: SourceOptions,
+  references: SourceOptions<SourceUpstream>,
 ): Promise<LoadedFrom> {
   const read = await readPolicySources({
     policiesDir: '',
@@ -253,7 +265,13 @@ async function loadSources(
     const source = chosen.find(({ name }) => name === state.name)
     return source === undefined ? [] : [{ source, state }]
   })
-  return { policies, sources, dirs: chosen.map(({ folder }) => folder), scopes: loaded.scopes }
+  return {
+    policies,
+    sources,
+    dirs: chosen.map(({ folder }) => folder),
+    scopes: loaded.scopes,
+    ofSources: Object.fromEntries(loaded.upstreams.map(({ name, entry }) => [name, entry])),
+  }
 }
 
 /** Adds the names of the test files, which the gateway does not read. */

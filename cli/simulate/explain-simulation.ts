@@ -1,3 +1,4 @@
+import type { UpstreamEntry } from '../../gateway/config/upstreams-file.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { Decision, DecisionRequest } from '../../policy-engine/decide/decide.ts'
 import { type Explanation, explainDecision } from '../../policy-engine/decide/explain-decision.ts'
@@ -5,6 +6,7 @@ import { readBrowserHeader } from '../../policy-engine/decide/preflight.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { allowsOrigin, type CorsRule } from '../../policy-engine/load/policy-route.ts'
 import type { SimulatedRequest, Simulation, SimulationPolicies } from './simulate.ts'
+import { withDefaults } from './upstream-settings.ts'
 
 export type ExplainedSimulation = Simulation & {
   readonly simulated: SimulatedRequest
@@ -15,6 +17,8 @@ export type ExplainedSimulation = Simulation & {
   readonly cors: ExplainedCors | undefined
   /** The header with the credential of the gateway that the upstream gets. */
   readonly credentialHeader: string | undefined
+  /** Undefined when the configuration is unknown, and in the mode `decision`. */
+  readonly upstreamSettings: UpstreamEntry | undefined
 }
 
 /** Explains a simulation. `explanation` is undefined when the request is malformed. */
@@ -40,9 +44,11 @@ export function explainSimulation(
   const cors = request && explainCors(request, simulation.decision)
   const upstream = simulation.decision.route?.policy.upstream
   // The decision endpoint does not forward requests.
-  const credentialHeader =
-    simulated.mode === 'decision' ? undefined : policies.credentialHeaders?.get(upstream ?? '')
-  return { ...simulation, simulated, explanation, nearest, cors, credentialHeader }
+  const { credentialHeaders, upstreams } = simulated.mode === 'decision' ? {} : policies
+  const credentialHeader = credentialHeaders?.get(upstream ?? '')
+  const entry = upstreams?.[upstream ?? '']
+  const upstreamSettings = entry && withDefaults(entry)
+  return { ...simulation, simulated, explanation, nearest, cors, credentialHeader, upstreamSettings }
 }
 
 /**

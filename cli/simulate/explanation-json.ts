@@ -76,6 +76,7 @@ export function explanationJson(explained: ExplainedSimulation, policies: Simula
             name: route.policy.upstream,
             path: decision.upstreamPath,
             credentialHeader: explained.credentialHeader ?? null,
+            settings: explained.upstreamSettings ?? null,
           },
     mode: simulated.mode ?? null,
     headers: Object.fromEntries(decisionHeaders(explained)),

@@ -15,6 +15,7 @@ import {
   formatScopeRule,
 } from '../describe-rules.ts'
 import { decisionHeaders, type ExplainedSimulation } from './explain-simulation.ts'
+import { describeSettings } from './upstream-settings.ts'
 
 type Row = readonly [label: string, status: 'ok' | 'DENY' | 'n/a' | 'note' | '', text: string]
 
@@ -106,6 +107,7 @@ function accessRows(
     ...(upstream === undefined || explanation === undefined
       ? []
       : [['upstream', '', describeUpstream(policy, upstream, explained.credentialHeader)] as Row]),
+    ...describeSettings(explained.upstreamSettings).map((text): Row => ['', '', text]),
   ]
 }
 

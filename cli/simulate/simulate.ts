@@ -1,3 +1,4 @@
+import type { UpstreamsFile } from '../../gateway/config/upstreams-file.ts'
 import { type ErrorResponse, toErrorResponse } from '../../gateway/pipeline/error-response.ts'
 import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
 import { http } from '../../platform/net/http.ts'
@@ -64,6 +65,8 @@ export type SimulationPolicies = {
   readonly jwtRulesOf?: (issuer: unknown) => JwtRules | undefined
   /** The headers with credentials of the gateway, by upstream. Undefined when the configuration is unknown. */
   readonly credentialHeaders?: CredentialHeaders
+  /** The entries of the upstreams, by name. Undefined when the configuration is unknown. */
+  readonly upstreams?: UpstreamsFile
 }
 
 /**

@@ -21,7 +21,7 @@ import {
   SOURCE_SCOPES_FILE,
   SOURCE_UPSTREAMS_FILE,
 } from '../../policy-engine/load/policy-sources.ts'
-import type { SourceAdditions } from '../../policy-engine/load/source-additions.ts'
+import type { OwnUpstream, SourceAdditions } from '../../policy-engine/load/source-additions.ts'
 import { type PolicySource, permitsScope } from '../../policy-engine/load/source-permissions.ts'
 import type { UpstreamSettings } from '../upstreams/upstream.ts'
 import { toUpstreamSettings } from './to-gateway-config.ts'
@@ -43,8 +43,9 @@ const PLAIN_PATH = /^[A-Za-z0-9\-._~/]*$/
  * Codes: P007 limits; P407 address of an upstream; P408 name or key of an upstream; P409 scope.
  * @param options.catalogue scopes of the operator. These scopes take precedence over the scopes of a source.
  * @param options.findAuthorizationServers returns the names of the upstreams that lead to the authorization server.
+ * @param options.toUpstream converts a valid entry. The addresses in the result are the addresses of the entry.
  */
-export function readSourceAdditions(
+export function readSourceAdditions<U extends OwnUpstream>(
   source: PolicySource,
   { files }: PolicyFolder,
   options: {
@@ -52,8 +53,9 @@ export function readSourceAdditions(
     readonly findAuthorizationServers: (
       upstreams: readonly { readonly name: string; readonly urls: readonly string[] }[],
     ) => ReadonlySet<string>
+    readonly toUpstream: (name: string, entry: UpstreamEntry) => U
   },
-): SourceAdditions<UpstreamSettings> {
+): SourceAdditions<U> {
   const { found, attempt } = collectProblems()
   const textOf = (name: string): TextSource | undefined => {
     const text = files.find((one) => one.name === name)?.source
@@ -72,10 +74,7 @@ export function readSourceAdditions(
       : attempt(() => readScopes(source, scopesText, { found, catalogue: options.catalogue }))
   const isUsable = !hasErrors(found)
   const settings = isUsable
-    ? Object.entries(upstreams ?? NO_UPSTREAMS).map(([name, entry]) => ({
-        ...toUpstreamSettings(name, entry, NO_FILES),
-        policySource: source.name,
-      }))
+    ? Object.entries(upstreams ?? NO_UPSTREAMS).map(([name, entry]) => options.toUpstream(name, entry))
     : []
   return {
     upstreams: settings,
@@ -83,6 +82,11 @@ export function readSourceAdditions(
     authorizationServers: options.findAuthorizationServers(settings),
     diagnostics: capPerCode(found),
   }
+}
+
+/** Converts an entry in the upstreams of a policy source. */
+export function toSourceUpstream(source: string, name: string, entry: UpstreamEntry): UpstreamSettings {
+  return { ...toUpstreamSettings(name, entry, NO_FILES), policySource: source }
 }
 
 function locationOfFile({ folder }: PolicySource, name: string): SourceLocation {

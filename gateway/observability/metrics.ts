@@ -89,7 +89,7 @@ export function createMetrics({
     })
   whenRead(
     'scopegate_rate_limit_entries',
-    'Rate limit counters in this process.',
+    'Callers whose requests this process counts, for rate limits and shared limits.',
     () => registered.rateLimiter.size,
   )
   whenRead('scopegate_websocket_sessions', 'Open WebSocket sessions.', () => registered.sessions.size)

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'undici'
+import type { HealthCheckSettings } from '../../gateway/upstreams/health-check.ts'
 import { aCertificate, type TestCertificate } from '../fixtures/a-certificate.ts'
 import { type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { send } from '../fixtures/send.ts'
@@ -69,6 +70,7 @@ async function startMutualUpstream(t: Test): Promise<MutualUpstream> {
 async function start(
   t: Test,
   first: TestCertificate | undefined,
+  healthCheck?: HealthCheckSettings,
 ): Promise<
   GatewayUnderTest & {
     readonly mutual: MutualUpstream
@@ -96,6 +98,7 @@ async function start(
               ca: authority.cert,
               certificate: first && { certFile, keyFile },
               openapiPath: '/openapi',
+              healthCheck,
             }
           : one,
       ),
@@ -118,6 +121,28 @@ t.test('the gateway sends its client certificate with each kind of request', asy
     (await send(`${gateway.managementUrl}/metrics`)).text,
     /scopegate_upstream_certificate_expiry_seconds\{upstream="api"\} 1\d{9}/,
   )
+})
+
+t.test('probes verify the certificate of the upstream, and send the client certificate', async (t) => {
+  const healthCheck = {
+    path: '/healthz',
+    intervalMs: 50,
+    timeoutMs: 10_000,
+    unhealthyAfter: 1,
+    healthyAfter: 1,
+    statuses: undefined,
+  }
+  const known = await start(t, clientCertificate('gateway-1'), healthCheck)
+  await until('a probe arrives', async () => known.mutual.seen.some(([line]) => line === 'GET /healthz'))
+  t.ok(known.mutual.seen.every(([, name]) => name === 'gateway-1'))
+  t.equal((await send(`${known.gateway.url}/pub/x`)).status, 200)
+
+  const unknown = await start(t, undefined, healthCheck)
+  await until('the target is unhealthy', async () =>
+    unknown.log().some(({ event, reason }) => event === 'target_ejected' && reason === 'health_check'),
+  )
+  t.same(unknown.mutual.seen, [])
+  t.equal((await send(`${unknown.gateway.url}/pub/x`)).status, 503)
 })
 
 t.test(

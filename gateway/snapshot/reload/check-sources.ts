@@ -19,7 +19,7 @@ import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { PolicySources, SourceFiles } from '../../../policy-engine/load/policy-sources.ts'
 import type { Resources } from '../../../policy-engine/match/resources.ts'
 import type { GatewayConfig } from '../../config/gateway-config.ts'
-import { readSourceAdditions } from '../../config/source-additions.ts'
+import { readSourceAdditions, toSourceUpstream } from '../../config/source-additions.ts'
 import type { UpstreamSettings } from '../../upstreams/upstream.ts'
 
 const GATEWAY_FILE = 'gateway.yaml'
@@ -91,7 +91,11 @@ export function* checkSources(
           ...options,
           addresses: new Map(config.upstreams.map(({ name, urls }) => [name, urls])),
           readAdditions: (source, folder) =>
-            readSourceAdditions(source, folder, { catalogue, findAuthorizationServers }),
+            readSourceAdditions(source, folder, {
+              catalogue,
+              findAuthorizationServers,
+              toUpstream: (name, entry) => toSourceUpstream(source.name, name, entry),
+            }),
         })
   // With `onInvalidPolicy: keep`, the errors of a source do not affect the other sources.
   const isTolerated = sources.sources !== undefined && config.onInvalidPolicy === 'keep'

@@ -68,10 +68,18 @@ t.test('readGatewayConfig() overrides values with environment variables, also in
       SCOPEGATE_BASE_URL: 'https://api.test',
       SCOPEGATE_TOKEN_CACHE__MAX_TTL: '1m',
       SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__URL: 'http://platform:1',
+      SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__MAX_CONNECTIONS: '7',
+      SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__MAX_PENDING_REQUESTS: '3',
+      SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__QUEUE_TIMEOUT: '2s',
+      SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__HEALTH_CHECK__PATH: '/healthz',
+      SCOPEGATE_UPSTREAMS__LEARNING_PLATFORM__HEALTH_CHECK__UNHEALTHY_AFTER: '4',
     }),
   )
   t.match(config, { listen: { port: 0 }, baseUrl: 'https://api.test', tokenCache: { maxTtlMs: 60_000 } })
-  t.same(config.upstreams.find((one) => one.name === 'learning-platform')?.urls, ['http://platform:1'])
+  const upstream = config.upstreams.find((one) => one.name === 'learning-platform')
+  t.same(upstream?.urls, ['http://platform:1'])
+  t.same(upstream?.connections, { max: 7, maxPending: 3, queueTimeoutMs: 2_000 })
+  t.match(upstream?.healthCheck, { path: '/healthz', unhealthyAfter: 4 })
 })
 
 t.test(

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { readSourceAdditions } from '../../../gateway/config/source-additions.ts'
+import { readSourceAdditions, toSourceUpstream } from '../../../gateway/config/source-additions.ts'
 import type { ScopeCatalogue } from '../../../oauth/scope.ts'
 import { authorizationServerFinder } from '../../../policy-engine/load/authorization-servers.ts'
 import type { SourcePermissions } from '../../../policy-engine/load/source-permissions.ts'
@@ -31,7 +31,11 @@ function read(files: Readonly<Record<string, string>>, permissions: Partial<Sour
     [{ name: 'as', urls: ['http://127.0.0.1:4000'] }],
     { named: 'as', endpoints: [] },
   )
-  const found = readSourceAdditions(source, folder, { catalogue: OPERATOR, findAuthorizationServers })
+  const found = readSourceAdditions(source, folder, {
+    catalogue: OPERATOR,
+    findAuthorizationServers,
+    toUpstream: (name, entry) => toSourceUpstream(source.name, name, entry),
+  })
   return { ...found, codes: found.diagnostics.map(({ code }) => code).join(' ') }
 }
 
@@ -96,6 +100,12 @@ t.test('an upstream of a source replaces no upstream of the operator, and can na
     'P408',
   )
   t.equal(upstreams('own: { url: "https://pay.test/team", certFile: /a, keyFile: /b }\n').codes, 'P408 P408')
+  const probed = 'own: { url: "https://pay.test/team", healthCheck: { path: /healthz }'
+  t.equal(upstreams(`${probed} }\n`).codes, 'P408')
+  t.equal(
+    upstreams(`${probed}, credentials: { basic: { username: a, passwordFile: /a } } }\n`).codes,
+    'P408 P408',
+  )
   t.equal(upstreams('own: { urll: "x" }\n').codes, 'C101')
   t.equal(upstreams('own: { timeout: 1s }\n').codes, 'C307')
   t.match(upstreams('{').codes, /^C/)

@@ -262,7 +262,8 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_policy_routes: 'Routes of each policy.',
   scopegate_policy_source_valid:
     '1 while the files of the policy source are active, 0 while they are invalid.',
-  scopegate_rate_limit_entries: 'Rate limit counters in this process.',
+  scopegate_rate_limit_entries:
+    'Callers whose requests this process counts, for rate limits and shared limits.',
   scopegate_rate_limit_fallback_total:
     'Rate limit decisions without Redis because Redis was unavailable or failed.',
   scopegate_rate_limit_rejections_total: 'Requests that a rate limit rejected, by the name of the limit.',

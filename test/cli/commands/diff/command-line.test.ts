@@ -306,3 +306,37 @@ t.test('diff compares the upstreams of two configurations, and prints no secret'
   git(dir, 'commit', '-q', '-m', 'second')
   t.equal((await diff(dir, 'HEAD', '.')).code, 0, 'the relative path of a file is not a change')
 })
+
+t.test('diff compares the upstreams that policy sources define', async (t) => {
+  const dir = aRepository(t)
+  const gateway = join(dir, 'config', 'gateway.yaml')
+  writeFileSync(
+    gateway,
+    `${readFileSync(gateway, 'utf8').replace(/^policies:.*\n/m, '')}
+policySources:
+  - name: billing
+    folder: ../policies/billing
+    permissions: { pathPrefixes: [/api/billing], addresses: ['http://billing.test'] }
+`,
+  )
+  mkdirSync(join(dir, 'policies/billing'))
+  writeFileSync(
+    join(dir, 'policies/billing/a.policy.yaml'),
+    `apiVersion: scopegate/v1
+kind: Policy
+name: a
+upstream: own
+routes:
+  - { name: a, match: { methods: [GET], path: /api/billing }, anonymous: challenge }
+`,
+  )
+  const upstreams = join(dir, 'policies/billing/upstreams.yaml')
+  writeFileSync(upstreams, 'own: { url: http://billing.test }\n')
+  git(dir, 'add', '.')
+  git(dir, 'commit', '-q', '-m', 'sources')
+  t.same(await diff(dir, 'HEAD', '.'), { code: 0, out: 'nothing changes for callers\n', err: '' })
+  writeFileSync(upstreams, 'own: { url: http://billing.test, maxConnections: 7 }\n')
+  const { code, out } = await diff(dir, 'HEAD', '.')
+  t.equal(code, 1)
+  t.match(out, /^~ upstream billing\/own\n {4}maxConnections {2}- {2}-> {2}7$/m)
+})

@@ -411,9 +411,57 @@ routes:
   }
   writeFileSync(file, addresses)
   const { upstream } = JSON.parse((await explain(['GET', '/a', '--json'], { folder })).out)
-  t.same(upstream, { name: 'learning-platform', path: '/a', credentialHeader: null })
+  t.match(upstream, { name: 'learning-platform', path: '/a', credentialHeader: null })
   t.match((await explain(['GET', '/a'], { folder })).out, /^upstream +learning-platform {2}\/a$/m)
 })
+
+t.test(
+  'explain shows the connection settings of the upstream with their defaults, and no secret',
+  async (t) => {
+    const folder = aPolicyFolder(t, {
+      'a.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: a
+upstream: learning-platform
+routes:
+  - { name: a, match: { methods: [GET], path: /a }, anonymous: allow }
+`,
+    })
+    writeFileSync(join(folder, 'config', 'key'), 'top-secret')
+    const file = join(folder, 'config', 'upstreams.yaml')
+    const others = readFileSync(file, 'utf8').replace(/^learning-platform:\n(?: .*\n)+/m, '')
+    writeFileSync(
+      file,
+      `${others}learning-platform:
+  urls: [http://10.0.0.1, http://10.0.0.2]
+  weights: [3, 1]
+  maxConnections: 7
+  maxPendingRequests: 2
+  healthCheck: { path: /healthz, statuses: [200, 204] }
+  credentials: { header: { name: X-Key, valueFile: ./key } }
+`,
+    )
+    const { code, out } = await explain(['GET', '/a'], { folder })
+    t.equal(code, 0)
+    t.match(out, /^ {10,}weights \[3, 1\]$/m)
+    t.match(out, /^ {10,}maxConnections 7, maxPendingRequests 2, queueTimeout 1s$/m)
+    t.match(out, /^ {10,}healthCheck \{ .*interval 5s.* path \/healthz, statuses \[200, 204\] \}$/m)
+    t.match(out, /^ {10,}credentials \{ header \{ name X-Key, valueFile \S*config\/key \} \}$/m)
+    t.notMatch(out, 'top-secret')
+    const json = JSON.parse((await explain(['GET', '/a', '--json'], { folder })).out)
+    t.match(json.upstream.settings, {
+      urls: ['http://10.0.0.1', 'http://10.0.0.2'],
+      weights: [3, 1],
+      timeout: '10s',
+      maxConnections: 7,
+      maxPendingRequests: 2,
+      queueTimeout: '1s',
+      ejection: { failures: 5, for: '5s' },
+      healthCheck: { path: '/healthz', interval: '5s', unhealthyAfter: 3, statuses: [200, 204] },
+      credentials: { header: { name: 'X-Key' } },
+    })
+  },
+)
 
 t.test('explain shows each limit of the route, with the plan of the caller', async (t) => {
   const folder = aPolicyFolder(t, {
