@@ -24,6 +24,7 @@ import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createClientCertificateMeter } from './observability/tls-metrics.ts'
 import { type UnparsedRequest, unparsedEntry } from './observability/unparsed-request.ts'
 import { createUpstreamTokenMeters } from './observability/upstream-token-metrics.ts'
+import { adaptDenial } from './pipeline/decision-endpoint.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
 import type { PipelineOptions } from './pipeline/pipeline-options.ts'
 import { compileTrustedProxies } from './server/client-address.ts'
@@ -442,7 +443,10 @@ async function openDecisions(
     const check = { ...options, trustedProxies, forwardedHeader, targetLimitBytes: limits.targetBytes }
     return { pipeline, ...createCheckServer(check) }
   }
-  const server = createServer(options)
+  const server = createServer({
+    ...options,
+    adaptDenial: protocol === 'auth-request' ? adaptDenial : undefined,
+  })
   return { pipeline, server, connections: gracefulClose(server.server) }
 }
 

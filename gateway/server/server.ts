@@ -7,7 +7,7 @@ import { normalizeIp } from '../../platform/net/normalize-ip.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { UnparsedRequest } from '../observability/unparsed-request.ts'
 import { formatRejection } from '../pipeline/error-response.ts'
-import { isDrainingBody, isLingering } from '../pipeline/send-reply.ts'
+import { isDrainingBody, isLingering, type TextReply } from '../pipeline/send-reply.ts'
 import { isWebsocketHandshake } from '../upstreams/websocket/handshake.ts'
 import { lastCompleteWaiting, serializePipelined } from './serialize-pipelined.ts'
 import { createTlsServer, type Http2Acceptor, type TlsOptions } from './tls/tls-server.ts'
@@ -27,6 +27,8 @@ export type ServerOptions = {
    * large.
    */
   readonly onUnparsed: (unparsed: UnparsedRequest) => void
+  /** Changes the response to such input. undefined: the client gets the response unchanged. */
+  readonly adaptDenial?: ((reply: TextReply) => TextReply) | undefined
   /** undefined: plain HTTP. */
   readonly tls: TlsOptions | undefined
   /** Serves the TLS connections whose clients choose HTTP/2. undefined: only HTTP/1.1. */
@@ -208,18 +210,17 @@ function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, i
       rejected: rejection.rejected,
       peer: normalizeIp(socket.remoteAddress),
     })
-  const head = [
-    `HTTP/1.1 ${status} ${REASONS[status] ?? 'Bad Request'}`,
-    'content-type: application/json',
-    `content-length: ${Buffer.byteLength(body)}`,
-    'cache-control: no-store',
-    `x-request-id: ${requestId}`,
-    'x-scopegate-error: 1',
-    'connection: close',
-  ]
+  const headers = ['content-type', 'application/json', 'cache-control', 'no-store', 'x-request-id', requestId]
+  headers.push('x-scopegate-error', '1')
+  const reply = { status, headers, body }
+  const sent = options.adaptDenial?.(reply) ?? reply
+  const lines = [`HTTP/1.1 ${sent.status} ${REASONS[sent.status] ?? 'Bad Request'}`]
+  for (let at = 0; at < sent.headers.length; at += 2)
+    lines.push(`${sent.headers[at]}: ${sent.headers[at + 1]}`)
+  lines.push(`content-length: ${Buffer.byteLength(body)}`, 'connection: close')
   // RFC 9110 section 9.3.2: a response to HEAD has no content.
   const content = isHead || current?.req.method === 'HEAD' ? '' : body
-  endConnection(socket, `${head.join('\r\n')}\r\n\r\n${content}`)
+  endConnection(socket, `${lines.join('\r\n')}\r\n\r\n${content}`)
 }
 
 /**
@@ -234,6 +235,7 @@ function endConnection(socket: Socket, lastBytes = ''): void {
 
 const REASONS: Readonly<Record<number, string>> = {
   400: 'Bad Request',
+  403: 'Forbidden',
   408: 'Request Timeout',
   431: 'Request Header Fields Too Large',
 }

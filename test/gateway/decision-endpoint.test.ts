@@ -221,6 +221,26 @@ t.test('ext-authz-http decides on the method and the target of the request itsel
     t.match((await sendBytes(decisions, `${head}\r\nconnection: close\r\n\r\n`)).statuses, [400], head)
 })
 
+t.test('auth-request: a request head that is too large or invalid is a denial', async (t) => {
+  for (const protocol of ['auth-request', 'forward-auth'] as const) {
+    const { url } = await start(t, protocol)
+    for (const [status, lines] of [
+      [431, `x-large: ${'x'.repeat(20 * 1024)}`],
+      [400, 'x-name: a\u0001b'],
+    ] as const) {
+      const { text } = await sendBytes(url, `GET / HTTP/1.1\r\nhost: api.test\r\n${lines}\r\n\r\n`)
+      const [head = '', body = ''] = text.split('\r\n\r\n')
+      t.equal(JSON.parse(body).error, 'invalid_request')
+      if (protocol === 'forward-auth') t.match(head, new RegExp(`^HTTP/1.1 ${status} `))
+      else {
+        t.match(head, /^HTTP\/1\.1 403 Forbidden\r\n/)
+        t.match(head, `\r\nx-scopegate-status: ${status}\r\n`)
+        t.match(head, `\r\nx-scopegate-body: ${body.trim()}`)
+      }
+    }
+  }
+})
+
 t.test('a peer outside trustedProxies gets no decision', async (t) => {
   const { ask } = await start(t, 'forward-auth', ['192.0.2.1'])
   t.equal((await ask('GET', '/pub/x')).status, 400)
