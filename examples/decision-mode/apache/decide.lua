@@ -9,8 +9,8 @@ http.TIMEOUT = 5
 
 -- Headers of the connection or of the body. The other headers of the client are part of the decision.
 local OMITTED = {
-  ['connection'] = true, ['content-length'] = true, ['expect'] = true, ['host'] = true, ['keep-alive'] = true,
-  ['te'] = true, ['trailer'] = true, ['transfer-encoding'] = true, ['upgrade'] = true,
+  ['connection'] = true, ['content-length'] = true, ['expect'] = true, ['keep-alive'] = true, ['te'] = true,
+  ['trailer'] = true, ['transfer-encoding'] = true, ['upgrade'] = true,
 }
 
 -- Headers of the decision for the response to a browser, and the variables for httpd.conf.

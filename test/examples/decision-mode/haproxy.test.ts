@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import t from 'tap'
+import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
 import { send } from '../../fixtures/send.ts'
+import { sendBytes } from '../../fixtures/send-bytes.ts'
 import { testBrowserClients } from './browser-clients.ts'
 import { EXAMPLES, type Ingress, startExample, testIngress } from './ingress.ts'
 
@@ -9,11 +11,28 @@ const HAPROXY: Ingress = {
   name: 'HAProxy',
   protocol: 'forward-auth',
   hasHeaderPatterns: true,
+  forwardsTrailers: true,
   command: () => ['haproxy', '-f', 'haproxy.cfg'],
 }
 
 testIngress(HAPROXY)
 testBrowserClients({ ...HAPROXY, fence: 'haproxy' })
+
+t.test('HAProxy forwards a target in absolute form as a path', async (t) => {
+  const { decisions, upstream } = await startDecisionEndpoint(t, HAPROXY.protocol)
+  const example = { ...HAPROXY, folder: join(EXAMPLES, 'haproxy') }
+  const url = await startExample(t, example, { decisions, upstream: upstream.url })
+  const ask = async (target: string, host: string) =>
+    (await sendBytes(url, `GET ${target} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)).statuses
+  t.same(await ask('http://api.test/pub/x?y', 'api.test'), [200])
+  t.equal(upstream.requests.at(-1)?.target, '/pub/x?y')
+  t.same(await ask('http://user@api.test/pub/x', 'api.test'), [200])
+  t.equal(upstream.requests.at(-1)?.target, '/pub/x')
+  const forwarded = upstream.requests.length
+  // Some servers read a backslash as a slash, and therefore another path.
+  t.same(await ask('http://api.test\\api\\denied/pub/x', 'api.test\\api\\denied'), [400])
+  t.equal(upstream.requests.length, forwarded)
+})
 
 t.test('HAProxy denies each request if the Lua action fails', async (t) => {
   const upstream = await startRecordingUpstream()

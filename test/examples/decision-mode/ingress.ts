@@ -20,6 +20,8 @@ export type Ingress = {
   readonly protocol: DecisionProtocol
   /** The example removes each header of the client with a reserved prefix. Otherwise, it has a list of names. */
   readonly hasHeaderPatterns: boolean
+  /** The product sends the trailers of the client to the upstream. */
+  readonly forwardsTrailers?: boolean
   /**
    * Changes a file of the example only where the test needs other folders.
    * @param dir an empty folder for the files of the process.
