@@ -6,7 +6,7 @@ import type { Subject } from '../subject.ts'
 import { type ProductOptions, startProduct } from './start-product.ts'
 import { SCOPE, tokenSubjects } from './token-subjects.ts'
 
-/** Subjects of one gateway, with three kinds of load. */
+/** Subjects of one gateway, with three kinds of load. Their names begin with `prefix`. */
 export type JwtSubjects = {
   /** Every request has the same JWT, signed with ES256. */
   readonly cached: Subject
@@ -28,7 +28,10 @@ const LIFETIME_SECONDS = 86_400
  * Starts a gateway that verifies JWTs of its issuer with keys from a file. CACHED_TOKENS limits the token cache.
  * @throws {BenchError} ERR_BENCH_START.
  */
-export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubjects> {
+export async function startJwtSubjects({
+  prefix = '',
+  ...options
+}: ProductOptions & { readonly prefix?: string }): Promise<JwtSubjects> {
   const es256 = aKey('ES256', 'bench-es256')
   const rs256 = aKey('RS256', 'bench-rs256')
   const keysFile = join(options.folder, 'keys.json')
@@ -42,7 +45,7 @@ export async function startJwtSubjects(options: ProductOptions): Promise<JwtSubj
   })
   const subject = tokenSubjects(product, options)
   const subjectOf = (name: string, key: TestKey, kind: 'known' | 'new'): Subject =>
-    subject(name, signTokens(key, product.baseUrl, kind === 'known' ? 1 : NEW_TOKENS), kind)
+    subject(`${prefix}${name}`, signTokens(key, product.baseUrl, kind === 'known' ? 1 : NEW_TOKENS), kind)
   return {
     cached: subjectOf('cached ES256 JWT', es256, 'known'),
     firstEs256: subjectOf('first use, ES256', es256, 'new'),

@@ -49,6 +49,8 @@ export type ProductOptions = {
   readonly cleanup: Cleanup
   /** Every policy uses this upstream. */
   readonly upstream: string
+  /** The checkout of another revision. The first gateway is the gateway of that revision. */
+  readonly checkout?: string | undefined
   /** For example `--cpu-prof`. */
   readonly nodeOptions?: readonly string[]
   /** Additional settings of the gateway. A function gets the address of the authorization server. */
