@@ -19,8 +19,28 @@ const CHANNELS = {
 }
 
 /**
+ * Commands with which the client of Redis connects, finds the nodes of a cluster, or probes Redis. A request can cause
+ * these commands, but they are not part of the request.
+ */
+const CONNECTION_COMMANDS: ReadonlySet<string> = new Set([
+  ...[
+    'asking',
+    'auth',
+    'client',
+    'cluster',
+    'hello',
+    'info',
+    'ping',
+    'readonly',
+    'role',
+    'select',
+    'sentinel',
+  ],
+])
+
+/**
  * Records the commands to Redis and PostgreSQL in client spans below the current span. Commands without a current span
- * get no span, for example the commands of a timer.
+ * get no span, for example the commands of a timer. `CONNECTION_COMMANDS` get no span either.
  * @returns a function that stops the recording.
  */
 export function traceStores(tracing: Pick<Tracing, 'current' | 'startClientSpan'>): () => void {
@@ -37,8 +57,8 @@ export function traceStores(tracing: Pick<Tracing, 'current' | 'startClientSpan'
   const stops = Object.entries(CHANNELS).map(([system, channel]) => {
     function onStart(message: unknown): void {
       const parent = tracing.current()
-      if (parent === undefined) return
       const { command, serverAddress, serverPort } = message as StoreCommand
+      if (parent === undefined || (system === 'redis' && CONNECTION_COMMANDS.has(command))) return
       const operation = command.toUpperCase()
       const attributes = {
         'db.system.name': system,
