@@ -71,6 +71,10 @@ export function createCheckServer(options: CheckServerOptions): {
       announceClose(connection)
       setTimeout(() => session.close(), CLOSE_TIMEOUT_MS).unref()
     })
+    // Otherwise, connections without a call could use the connection limit for the idle timeout.
+    const firstCall = setTimeout(() => session.close(), HEAD_TIMEOUT_MS)
+    const isUsed = (): void => clearTimeout(firstCall)
+    session.once('stream', isUsed).once('close', isUsed)
     session.on('stream', (stream, headers) => {
       connection.openStreams += 1
       stream.once('close', () => {
@@ -152,6 +156,7 @@ function handleStream(
   }
   if (options.trustedProxies?.has(peer) !== true) {
     deny(UNTRUSTED_PEER)
+    stream.session?.close()
     return
   }
 

@@ -73,10 +73,15 @@ t.test('the gateway rejects metadata and messages above the limits', async (t) =
   t.equal((await other.check(OPEN)).status, 200)
 })
 
-t.test('the gateway resets a call that does not end, and serves other calls', async (t) => {
+t.test('the gateway ends calls without an end and connections without a call', async (t) => {
   const { decisions, issuer } = await startDecisionEndpoint(t, 'ext-authz-grpc')
   const client = await openCheckClient(t, decisions)
   const { pending, respond } = await startPendingCall(client, issuer)
+  const withoutBytes = connectPlainly(Number(new URL(decisions).port), '127.0.0.1').resume()
+  const withoutCall = connect(decisions)
+  t.teardown(() => withoutBytes.destroy())
+  t.teardown(() => withoutCall.destroy())
+  const closed = Promise.all([once(withoutBytes, 'close'), once(withoutCall, 'close')])
   const silent = connect(decisions)
   t.teardown(() => silent.destroy())
   const [settings] = await once(silent, 'remoteSettings')
@@ -89,6 +94,7 @@ t.test('the gateway resets a call that does not end, and serves other calls', as
   })
   t.equal((await client.check(OPEN)).status, 200)
   t.same(new Set(await Promise.all(resets)), new Set([constants.NGHTTP2_CANCEL]))
+  await closed
   respond()
   t.equal((await pending).status, 401, 'a complete call can wait for its issuer')
 })

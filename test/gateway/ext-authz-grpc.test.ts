@@ -224,11 +224,14 @@ t.test('two tokens, joined or as two headers, are rejected', async (t) => {
 })
 
 t.test('a peer outside trustedProxies gets no decision', async (t) => {
-  const { ask, client } = await start(t, ['192.0.2.1'])
+  const { ask, client, decisions } = await start(t, ['192.0.2.1'])
+  const closed = once(client.session, 'close')
   const denied = await ask('GET', '/pub/x')
   t.equal(denied.status, 400)
   t.match(denied.body, /trustedProxies/)
-  const unfinished = client.session.request(CALL)
+  await closed
+  const other = await openCheckClient(t, decisions)
+  const unfinished = other.session.request(CALL)
   t.ok(
     await once(
       unfinished.on('error', () => undefined),
