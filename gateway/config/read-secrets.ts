@@ -4,8 +4,8 @@ import { diagnostic, wholeFile } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { readTextFile } from '../../platform/diagnostics/yaml/read-text-file.ts'
 import { readAuthorities } from '../server/tls/read-authorities.ts'
-import type { CredentialConfig } from '../upstreams/credentials/open-access.ts'
-import { readUpstreamSecret } from '../upstreams/credentials/secret-credential.ts'
+import { type CredentialConfig, parseClientCredential } from '../upstreams/credentials/open-access.ts'
+import { parseUpstreamSecret, readUpstreamSecret } from '../upstreams/credentials/secret-credential.ts'
 import type { GatewayFile } from './gateway-file.ts'
 import type { IssuerEntry } from './issuer-schema.ts'
 import type { CredentialsEntry } from './upstreams-file.ts'
@@ -109,24 +109,42 @@ export function readUpstreamCredentials(
   const setting = `upstreams.${upstream}.credentials`
   if (header !== undefined) {
     const from = { file: header.valueFile, setting: `${setting}.header.valueFile` }
-    return { kind: 'header', name: header.name, ...from, secret: readUpstreamSecret(from, 'header') }
+    return {
+      kind: 'header',
+      name: header.name,
+      ...from,
+      secret: readUpstreamSecret(from, (text) => parseUpstreamSecret(text, from, 'header')),
+    }
   }
   if (basic !== undefined) {
     const from = { file: basic.passwordFile, setting: `${setting}.basic.passwordFile` }
-    return { kind: 'basic', username: basic.username, ...from, secret: readUpstreamSecret(from, 'secret') }
+    return {
+      kind: 'basic',
+      username: basic.username,
+      ...from,
+      secret: readUpstreamSecret(from, (text) => parseUpstreamSecret(text, from, 'secret')),
+    }
   }
   if (clientCredentials === undefined) return undefined
-  const { tokenEndpoint, clientId, clientSecretFile, caFile } = clientCredentials
-  const from = { file: clientSecretFile, setting: `${setting}.clientCredentials.clientSecretFile` }
+  const { tokenEndpoint, clientId, clientSecretFile, privateKeyJwt, caFile } = clientCredentials
+  const name = privateKeyJwt === undefined ? 'clientSecretFile' : 'privateKeyJwt.keyFile'
+  const from = {
+    file: privateKeyJwt?.keyFile ?? clientSecretFile ?? '',
+    setting: `${setting}.clientCredentials.${name}`,
+    authMethod: privateKeyJwt
+      ? { issuer: privateKeyJwt.issuer, keyId: privateKeyJwt.keyId, algorithm: privateKeyJwt.algorithm }
+      : (clientCredentials.authMethod ?? 'client_secret_basic'),
+  }
+  if (from.file === '') return undefined
   return {
     kind: 'client_credentials',
     tokenEndpoint,
     clientId,
-    authMethod: clientCredentials.authMethod ?? 'client_secret_basic',
     scopes: clientCredentials.scopes ?? [],
     resource: clientCredentials.resource,
+    audience: clientCredentials.audience,
     ca: caFile === undefined ? undefined : readAuthorities(caFile, `${setting}.clientCredentials.caFile`),
     ...from,
-    secret: readUpstreamSecret(from, 'secret'),
+    secret: readUpstreamSecret(from, (text) => parseClientCredential(text, from)),
   }
 }

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { DPOP_ALGORITHMS } from '../../oauth/dpop/algorithms.ts'
 import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import { FilePath, HttpAddress, TimeoutText } from '../../platform/diagnostics/schema/value-schemas.ts'
 
@@ -29,6 +30,30 @@ const BasicCredential = Type.Object(
   { description: 'Basic authentication (RFC 7617)' },
 )
 
+const PrivateKeyJwt = Type.Object(
+  {
+    keyFile: FilePath('file with the private key, in PEM or as a JWK'),
+    issuer: HttpAddress('issuer identifier of the authorization server, the `aud` of the assertion'),
+    keyId: Type.Optional(
+      Type.String({
+        description: '`kid` of the assertion; default: `kid` of the JWK, or the thumbprint of the key',
+        minLength: 1,
+        maxLength: 256,
+      }),
+    ),
+    algorithm: Type.Optional(
+      Type.Enum([...DPOP_ALGORITHMS], {
+        description:
+          'signature algorithm; default: `alg` of the JWK, or ES256, ES384, EdDSA or RS256 for the kind of key',
+      }),
+    ),
+  },
+  {
+    description:
+      'client authentication with a signed assertion (RFC 7523 section 2.2) in place of a client secret',
+  },
+)
+
 const ClientCredentials = Type.Object(
   {
     tokenEndpoint: HttpAddress('URL of the token endpoint, with https or on this machine'),
@@ -37,7 +62,10 @@ const ClientCredentials = Type.Object(
       minLength: 1,
       maxLength: 256,
     }),
-    clientSecretFile: FilePath('file with the client secret, on one line'),
+    clientSecretFile: Type.Optional(
+      FilePath('file with the client secret, on one line; required without privateKeyJwt'),
+    ),
+    privateKeyJwt: Type.Optional(PrivateKeyJwt),
     authMethod: Type.Optional(
       Type.Union([Type.Literal('client_secret_basic'), Type.Literal('client_secret_post')], {
         description: 'place of the client secret: the Authorization header, or the form',
@@ -54,6 +82,14 @@ const ClientCredentials = Type.Object(
       ),
     ),
     resource: Type.Optional(HttpAddress('resource of the token (RFC 8707)')),
+    audience: Type.Optional(
+      Type.String({
+        description: 'parameter audience of the token request, for servers that do not support resource',
+        maxLength: 1_000,
+        pattern: '^[\\x21-\\x7e]+$',
+        'x-is': 'a text without spaces, such as https://api.example.com',
+      }),
+    ),
     caFile: Type.Optional(
       FilePath(
         'PEM file with the CA certificates of the token endpoint, which replace the public CA certificates',

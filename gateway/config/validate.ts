@@ -55,7 +55,7 @@ export function validateConfig(
   return problems
 }
 
-/** Reports problems of upstreams: C307, C308, C312, C313, C316, C317, C318, C323 and C324. */
+/** Reports problems of upstreams: C307, C308, C312, C313, C316, C317, C318, C323, C324 and C325. */
 export function findInvalidUpstreams(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return [
     findInvalidUrls,
@@ -200,8 +200,8 @@ function findUnusableCertificates(upstreams: UpstreamsFile, shownAs: string): re
 
 /**
  * Reports C312 unless credentials have exactly one kind. Reports C313 for a header that the gateway uses for another
- * purpose, because the upstream would get a wrong identity or no valid request. Reports C316 and C323 for a token
- * endpoint without https.
+ * purpose, because the upstream would get a wrong identity or no valid request. Reports C325 unless a token endpoint has
+ * one kind of client authentication, and C316 and C323 for a token endpoint without https.
  */
 function findInvalidCredentials(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return Object.entries(upstreams).flatMap(([name, { credentials }]) => {
@@ -218,7 +218,26 @@ function findInvalidCredentials(upstreams: UpstreamsFile, shownAs: string): read
           },
         ),
       ]
-    const { tokenEndpoint = '', caFile } = credentials.clientCredentials ?? {}
+    const {
+      tokenEndpoint = '',
+      caFile,
+      clientSecretFile,
+      privateKeyJwt,
+      authMethod,
+    } = credentials.clientCredentials ?? {}
+    if (
+      credentials.clientCredentials !== undefined &&
+      ((clientSecretFile === undefined) === (privateKeyJwt === undefined) ||
+        (privateKeyJwt !== undefined && authMethod !== undefined))
+    )
+      return [
+        diagnostic(
+          'C325',
+          `${setting}.clientCredentials: set either clientSecretFile (with authMethod) or privateKeyJwt`,
+          wholeFile(shownAs),
+          { hint: 'keep the keys of the client authentication that the authorization server expects' },
+        ),
+      ]
     if (credentials.clientCredentials !== undefined && !isProtectedAddress(tokenEndpoint))
       return [
         diagnostic(

@@ -1,9 +1,13 @@
+import { createPublicKey } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { decodeProtectedHeader, jwtVerify } from 'jose'
 import t, { type Test } from 'tap'
+import type { CredentialConfig } from '../../gateway/upstreams/credentials/open-access.ts'
 import { type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { recordCredential } from '../fixtures/capture.ts'
+import { aKey } from '../fixtures/jwk.ts'
 import { OK_REPLY } from '../fixtures/recording-upstream.ts'
 import { send } from '../fixtures/send.ts'
 import {
@@ -28,16 +32,22 @@ routes:
   - { name: forwarded, match: { methods: [GET], path: /forwarded }, upstreamAuth: forward, scopes: { all: [courses:read] }, anonymous: deny }
 `
 
+type TokenCredentialConfig = Extract<CredentialConfig, { readonly kind: 'client_credentials' }>
+
 async function start(
   t: Test,
   endpoint: TokenEndpoint,
   tickMs?: () => number,
+  { secret, authMethod }: Pick<TokenCredentialConfig, 'secret' | 'authMethod'> = {
+    secret: SECRET,
+    authMethod: 'client_secret_post',
+  },
 ): Promise<GatewayUnderTest & { readonly file: string }> {
-  recordCredential(SECRET)
+  recordCredential(secret)
   const folder = mkdtempSync(join(tmpdir(), 'scopegate-token-endpoint-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const file = join(folder, 'secret')
-  writeFileSync(file, SECRET)
+  writeFileSync(file, secret)
   const under = await startGatewayUnderTest(t, {
     policy: POLICY,
     gateway: tickMs === undefined ? {} : { tickMs },
@@ -52,13 +62,14 @@ async function start(
                 kind: 'client_credentials',
                 tokenEndpoint: endpoint.url,
                 clientId: 'gateway',
-                authMethod: 'client_secret_post',
+                authMethod,
                 scopes: [],
                 resource: undefined,
+                audience: undefined,
                 ca: undefined,
                 file,
                 setting: 'upstreams.api.credentials.clientCredentials.clientSecretFile',
-                secret: SECRET,
+                secret,
               },
             }
           : one,
@@ -205,3 +216,55 @@ t.test('after a 401 of the upstream, the next requests have a new token', async 
     return upstream.seen('authorization').some((value) => value.startsWith('Bearer token-2-'))
   })
 })
+
+t.test('an unusable key file changes nothing, and the right key ends the rejections', async (t) => {
+  const endpoint = await startTokenEndpoint(t)
+  const issuer = 'https://login.example'
+  const keys = ['first', 'second'].map((kid) => aKey('ES256', kid).privateKey)
+  const [first, second] = keys.map((key) => String(key.export({ type: 'pkcs8', format: 'pem' }))) as [
+    string,
+    string,
+  ]
+  const registered = createPublicKey(second)
+  const seen: string[] = []
+  endpoint.respondWith(async (response) => {
+    const assertion = endpoint.requests.at(-1)?.form.get('client_assertion') ?? ''
+    recordCredential(assertion)
+    seen.push(decodeProtectedHeader(assertion).kid ?? '')
+    const isValid = await jwtVerify(assertion, registered, { audience: issuer, subject: 'gateway' }).catch(
+      () => undefined,
+    )
+    if (isValid === undefined) sendJson(response, '{"error":"invalid_client"}', 401)
+    else sendJson(response, tokenResponse())
+  })
+  const under = await start(t, endpoint, undefined, {
+    secret: first,
+    authMethod: { issuer, keyId: undefined, algorithm: undefined },
+  })
+  const request = async () => (await send(`${under.gateway.url}/pub/x`)).status
+  const reasons = () =>
+    under.log().flatMap(({ event, reason }) => (event === 'secret_unusable' ? [String(reason)] : []))
+  t.equal(await request(), 503, 'without a token, no request reaches the upstream')
+
+  rmSync(under.file)
+  await until('the missing file is noticed', async () => reasons().some((one) => /ENOENT/.test(one)))
+  writeFileSync(under.file, publicPem(first))
+  await until('the wrong file is noticed', async () =>
+    reasons().some((one) => /no unencrypted private key/.test(one)),
+  )
+  const before = seen.length
+  await until('a request has the earlier key', async () => seen.length > before)
+  t.equal(new Set(seen).size, 1)
+  t.equal(await request(), 503)
+
+  recordCredential(second)
+  writeFileSync(under.file, second)
+  await until('the upstream gets requests', async () => (await request()) === 200)
+  t.equal(new Set(seen).size, 2)
+  t.ok(under.log().some(({ event }) => event === 'secret_reloaded'))
+  t.notMatch(under.logText(), /PRIVATE KEY|eyJ/)
+})
+
+function publicPem(privateKey: string): string {
+  return String(createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }))
+}

@@ -11,6 +11,7 @@ import {
 } from '../../server/tls/certificate-source.ts'
 import { followClientSecret } from '../../tokens/client-secret.ts'
 import type { Clock } from '../../tokens/jwt/issuer-keys.ts'
+import { parseClientKey } from './client-assertion.ts'
 import type { UpstreamCredential } from './credential.ts'
 import {
   openSecretCredential,
@@ -90,12 +91,12 @@ function openToken(
 ): TokenCredential {
   const secret = followClientSecret({
     ...config,
-    parse: (text) => parseUpstreamSecret(text, config, 'secret'),
+    parse: (text) => parseClientCredential(text, config),
     files: secretFiles,
   })
   return openTokenCredential({
     upstream,
-    client: createTokenClient(config),
+    client: createTokenClient(config, clock.nowMs),
     secret,
     clock,
     random: Math.random,
@@ -103,6 +104,20 @@ function openToken(
     logger,
     failures,
   })
+}
+
+/**
+ * Returns the client secret, or the content of the key file.
+ * @throws {ConfigError} C315 when the text is not usable.
+ */
+export function parseClientCredential(
+  text: string,
+  from: SecretFile & Pick<TokenRequest, 'authMethod'>,
+): string {
+  const { authMethod } = from
+  return typeof authMethod === 'string'
+    ? parseUpstreamSecret(text, from, 'secret')
+    : parseClientKey(text, from, authMethod)
 }
 
 function openCertificate(

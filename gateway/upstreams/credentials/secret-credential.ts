@@ -26,12 +26,13 @@ const PASSWORD = /^[^\p{Cc}]+$/u
 
 /**
  * Reads a secret for an upstream.
- * @throws {ConfigError} C315 when the file cannot be read or its content is not usable.
+ * @param parse returns the secret in the content of the file, or throws a `ConfigError`.
+ * @throws {ConfigError} C315 when the file cannot be read.
  */
-export function readUpstreamSecret(from: SecretFile, kind: 'header' | 'secret'): string {
+export function readUpstreamSecret(from: SecretFile, parse: (text: string) => string): string {
   const read = readTextFile(from.file, { shownAs: displayPath(from.file), letter: 'C' })
   if ('problem' in read) throw unusable(read.problem.message, from)
-  return parseUpstreamSecret(read.text, from, kind)
+  return parse(read.text)
 }
 
 /**
@@ -53,10 +54,20 @@ export function parseUpstreamSecret(text: string, from: SecretFile, kind: 'heade
   return secret
 }
 
-function unusable(why: string, { file, setting }: SecretFile): ConfigError {
+function unusable(why: string, from: SecretFile): ConfigError {
+  const { setting } = from
+  return unusableCredential(
+    why,
+    from,
+    `write the credential to the file in ${setting}, and grant read permission to the user of this process`,
+  )
+}
+
+/** `why` contains no part of the file. */
+export function unusableCredential(why: string, { file, setting }: SecretFile, hint: string): ConfigError {
   return new ConfigError([
     diagnostic('C315', `the credential for an upstream is not usable: ${why}`, wholeFile(displayPath(file)), {
-      hint: `write the credential on one line to the file in ${setting}, and grant read permission to the user of this process`,
+      hint: hint.includes(setting) ? hint : `${setting}: ${hint}`,
     }),
   ])
 }

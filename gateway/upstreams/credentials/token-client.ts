@@ -2,17 +2,20 @@ import { Agent } from 'undici'
 import { parseJsonObject } from '../../../oauth/jwt/parse-json-object.ts'
 import { postForm } from '../../../platform/net/post-form.ts'
 import { issuerTls } from '../../tokens/issuer-tls.ts'
+import { createClientAssertion, type PrivateKeyJwt } from './client-assertion.ts'
 
 /** How the gateway gets tokens for an upstream. RFC 6749 section 4.4. */
 export type TokenRequest = {
   /** The URL from the configuration. */
   readonly tokenEndpoint: string
   readonly clientId: string
-  readonly authMethod: 'client_secret_basic' | 'client_secret_post'
+  readonly authMethod: 'client_secret_basic' | 'client_secret_post' | PrivateKeyJwt
   /** Empty: the server selects the scopes. */
   readonly scopes: readonly string[]
   /** RFC 8707 section 2. undefined: the server selects the resource. */
   readonly resource: string | undefined
+  /** A parameter of servers without RFC 8707. Undefined: the request has no `audience`. */
+  readonly audience: string | undefined
   /** CA certificates for connections to the endpoint, in PEM. Undefined: the public CA certificates. */
   readonly ca: string | undefined
 }
@@ -36,7 +39,10 @@ export class TokenRequestError extends Error {
 }
 
 export type TokenClient = {
-  /** @throws {TokenRequestError} by rejection. */
+  /**
+   * @param secret the client secret, or the content of the key file.
+   * @throws {TokenRequestError} by rejection.
+   */
   fetchToken(secret: string): Promise<AccessToken>
   close(): Promise<void>
 }
@@ -66,8 +72,11 @@ const KNOWN_ERRORS: ReadonlySet<unknown> = new Set([
   'invalid_target',
 ])
 
-/** Creates a client that fetches tokens with client credentials. */
-export function createTokenClient(request: TokenRequest): TokenClient {
+/**
+ * Creates a client that fetches tokens with client credentials.
+ * @param nowMs the time in an assertion. Milliseconds since 1970.
+ */
+export function createTokenClient(request: TokenRequest, nowMs: () => number): TokenClient {
   const endpoint = new URL(request.tokenEndpoint)
   // Fetches are minutes apart, so no connection is kept open.
   const agent = new Agent({
@@ -82,7 +91,7 @@ export function createTokenClient(request: TokenRequest): TokenClient {
       try {
         return readToken(
           await postForm(agent, endpoint, {
-            ...formatRequest(request, secret),
+            ...formatRequest(request, secret, nowMs()),
             limitBytes: RESPONSE_LIMIT_BYTES,
             signal,
           }),
@@ -103,13 +112,24 @@ export function createTokenClient(request: TokenRequest): TokenClient {
   }
 }
 
-function formatRequest(request: TokenRequest, secret: string): { form: string; headers: readonly string[] } {
-  const { clientId, scopes, resource } = request
+function formatRequest(
+  request: TokenRequest,
+  secret: string,
+  nowMs: number,
+): { form: string; headers: readonly string[] } {
+  const { clientId, scopes, resource, audience, authMethod } = request
   const form = new URLSearchParams({ grant_type: 'client_credentials' })
   if (scopes.length > 0) form.set('scope', scopes.join(' '))
   if (resource !== undefined) form.set('resource', resource)
+  if (audience !== undefined) form.set('audience', audience)
   const headers = ['accept', 'application/json', 'accept-encoding', 'identity']
-  if (request.authMethod === 'client_secret_post') {
+  if (typeof authMethod === 'object') {
+    form.set('client_id', clientId)
+    form.set('client_assertion_type', 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
+    form.set('client_assertion', createClientAssertion(secret, { ...authMethod, clientId, nowMs }))
+    return { form: form.toString(), headers }
+  }
+  if (authMethod === 'client_secret_post') {
     form.set('client_id', clientId)
     form.set('client_secret', secret)
     return { form: form.toString(), headers }

@@ -1,3 +1,4 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import t, { type Test } from 'tap'
@@ -449,9 +450,74 @@ authorization-server: { url: http://127.0.0.1:1 }
         /C102.*private_key_jwt|C102[\s\S]*client_secret_basic/,
       ],
       [', resource: api', undefined, undefined, /C105/],
-      [', audience: api', undefined, undefined, /C101.*audience/],
+      [', audience: "a b"', undefined, undefined, /C105.*without spaces/],
+      [', privateKeyJwt: { keyFile: ./key, issuer: https://login.test }', undefined, undefined, /C325/],
     ] as const)
       t.throws(() => read(more, endpoint, content), { message }, `${more} ${endpoint ?? ''}`)
+  },
+)
+
+t.test(
+  'readGatewayConfig() reads a private key for a token endpoint, and rejects unusable keys',
+  async (t) => {
+    const read = (key: string, more = '', of = 'issuer: https://login.test') => {
+      const dir = aConfigDir(t, {
+        'upstreams.yaml': `learning-platform:
+  url: http://127.0.0.1:1
+  credentials:
+    clientCredentials:
+      tokenEndpoint: https://login.test/token
+      clientId: gateway
+      privateKeyJwt: { keyFile: ./key, ${of} }
+${more}
+authorization-server: { url: http://127.0.0.1:1 }
+`,
+        key,
+      })
+      return readGatewayConfig(withSecret(dir)).config.upstreams[0]?.credentials
+    }
+    const make = (kind: 'ec' | 'rsa', options: { namedCurve?: string; modulusLength?: number }) =>
+      generateKeyPairSync(kind as 'ec', options as { namedCurve: string })
+    const pem = (key: KeyObject) => String(key.export({ type: 'pkcs8', format: 'pem' }))
+    const { privateKey, publicKey } = make('ec', { namedCurve: 'P-256' })
+    t.match(
+      read(
+        pem(privateKey),
+        '      audience: urn:billing',
+        'issuer: https://login.test, keyId: a, algorithm: ES256',
+      ),
+      {
+        authMethod: { issuer: 'https://login.test', keyId: 'a', algorithm: 'ES256' },
+        audience: 'urn:billing',
+        setting: 'upstreams.learning-platform.credentials.clientCredentials.privateKeyJwt.keyFile',
+      },
+    )
+    const jwk = privateKey.export({ format: 'jwk' })
+    t.match(read(JSON.stringify(jwk)), { kind: 'client_credentials' })
+    const encrypted = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'a' } as const
+    for (const [key, message] of [
+      ['', /C315.*no unencrypted private key[\s\S]*privateKeyJwt\.keyFile/],
+      ['a secret', /C315.*no unencrypted private key/],
+      [String(publicKey.export({ type: 'spki', format: 'pem' })), /C315.*no unencrypted private key/],
+      [String(privateKey.export(encrypted)), /C315.*no unencrypted private key/],
+      [JSON.stringify({ ...jwk, d: undefined }), /C315.*no unencrypted private key/],
+      [`{"d":"${jwk.d}",${JSON.stringify(jwk).slice(1)}`, /C315.*no unencrypted private key/],
+      [JSON.stringify({ ...jwk, use: 'enc' }), /C315.*must be sig/],
+      [JSON.stringify({ ...jwk, alg: 'RS256' }), /C315.*does not fit its algorithm/],
+      [pem(make('ec', { namedCurve: 'P-521' }).privateKey), /C315.*does not support this kind of key/],
+      [pem(make('rsa', { modulusLength: 1_024 }).privateKey), /C315.*does not support this kind of key/],
+    ] as const) {
+      t.throws(() => read(key), { message })
+      if (key.length > 0) t.throws(() => read(key), { message: new RegExp(`^(?![\\s\\S]*${jwk.d})`) })
+    }
+    t.throws(() => read(pem(privateKey), '', 'issuer: https://login.test, algorithm: PS256'), {
+      message: /C315.*does not fit its algorithm/,
+    })
+    t.throws(() => read(pem(privateKey), '', 'issuer: https://login.test, algorithm: HS256'), {
+      message: /C102/,
+    })
+    t.throws(() => read(pem(privateKey), '', 'keyId: a'), { message: /C103.*issuer|issuer.*required/ })
+    t.throws(() => read(pem(privateKey), '      authMethod: client_secret_post'), { message: /C325/ })
   },
 )
 

@@ -1,7 +1,9 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
+import { calculateJwkThumbprint, jwtVerify } from 'jose'
 import t, { type Test } from 'tap'
 import {
   createTokenClient,
@@ -12,6 +14,8 @@ import {
   type TokenCredential,
 } from '../../../../gateway/upstreams/credentials/token-credential.ts'
 import { aCertificate } from '../../../fixtures/a-certificate.ts'
+import { recordCredential } from '../../../fixtures/capture.ts'
+import { aKey, publicJwk } from '../../../fixtures/jwk.ts'
 import {
   sendJson,
   startTokenEndpoint,
@@ -24,6 +28,7 @@ const REQUEST = {
   authMethod: 'client_secret_basic',
   scopes: [],
   resource: undefined,
+  audience: undefined,
   ca: undefined,
 } as const
 const SECRET = 'a secret: 100% of the test'
@@ -64,7 +69,7 @@ function open(
   const secrets = options.secrets ?? [SECRET]
   const credential: TokenCredential = openTokenCredential({
     upstream: 'api',
-    client: createTokenClient({ ...REQUEST, tokenEndpoint: endpoint.url, ...options.request }),
+    client: createTokenClient({ ...REQUEST, tokenEndpoint: endpoint.url, ...options.request }, Date.now),
     secret: {
       get current() {
         return secrets[0] ?? ''
@@ -92,7 +97,11 @@ function open(
 
 t.test('the token request has the client credentials, the scopes and the resource', async (t) => {
   const endpoint = await startTokenEndpoint(t)
-  const request = { scopes: ['invoices:read', 'invoices:write'], resource: 'https://billing.example/api' }
+  const request = {
+    scopes: ['invoices:read', 'invoices:write'],
+    resource: 'https://billing.example/api',
+    audience: 'urn:billing',
+  }
   const basic = open(t, endpoint, { request })
   await basic.settled()
   t.match(basic.credential.header, ['authorization', /^Bearer token-1-/])
@@ -103,6 +112,7 @@ t.test('the token request has the client credentials, the scopes and the resourc
     grant_type: 'client_credentials',
     scope: 'invoices:read invoices:write',
     resource: 'https://billing.example/api',
+    audience: 'urn:billing',
   })
   const post = open(t, endpoint, { request: { authMethod: 'client_secret_post' } })
   await post.settled()
@@ -112,6 +122,51 @@ t.test('the token request has the client credentials, the scopes and the resourc
     client_id: 'gateway',
     client_secret: SECRET,
   })
+})
+
+t.test('the token request has a fresh assertion of the private key in place of a secret', async (t) => {
+  const issuer = 'https://login.example/tenant'
+  const rsa = aKey('RS256', 'unused').privateKey
+  const jwk = { ...rsa.export({ format: 'jwk' }), kid: 'of-the-jwk', alg: 'PS256', use: 'sig' }
+  const pem = (key: KeyObject) => String(key.export({ type: 'pkcs8', format: 'pem' }))
+  const p256 = aKey('ES256', 'unused').privateKey
+  const [p384, ed25519] = [aKey('ES384', 'unused').privateKey, aKey('EdDSA', 'unused').privateKey]
+  for (const [text, key, algorithm, keyId, choice] of [
+    [pem(p256), p256, 'ES256', await calculateJwkThumbprint(publicJwk(p256)), {}],
+    [String(p256.export({ type: 'sec1', format: 'pem' })), p256, 'ES256', 'chosen', { keyId: 'chosen' }],
+    [pem(p384), p384, 'ES384', await calculateJwkThumbprint(publicJwk(p384)), {}],
+    [pem(ed25519), ed25519, 'EdDSA', await calculateJwkThumbprint(publicJwk(ed25519)), {}],
+    [pem(rsa), rsa, 'RS256', await calculateJwkThumbprint(publicJwk(rsa)), {}],
+    [JSON.stringify(jwk), rsa, 'PS256', 'of-the-jwk', {}],
+    [JSON.stringify(jwk), rsa, 'RS256', 'chosen', { keyId: 'chosen', algorithm: 'RS256' }],
+  ] as const) {
+    const endpoint = await startTokenEndpoint(t)
+    const authMethod = { issuer, keyId: undefined, algorithm: undefined, ...choice }
+    for (const _ of [1, 2]) await open(t, endpoint, { request: { authMethod }, secrets: [text] }).settled()
+    const sent = await Promise.all(
+      endpoint.requests.map(async ({ headers, form }) => {
+        t.equal(headers.authorization, undefined)
+        t.same([...form.keys()], ['grant_type', 'client_id', 'client_assertion_type', 'client_assertion'])
+        t.equal(form.get('client_id'), 'gateway')
+        t.equal(form.get('client_assertion_type'), 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer')
+        const assertion = form.get('client_assertion') ?? ''
+        recordCredential(assertion)
+        const { payload, protectedHeader } = await jwtVerify(assertion, createPublicKey(key), {
+          algorithms: [algorithm],
+          audience: issuer,
+          issuer: 'gateway',
+          subject: 'gateway',
+          typ: 'client-authentication+jwt',
+          maxTokenAge: 60,
+        })
+        t.equal(protectedHeader.kid, keyId)
+        t.equal(payload.aud, issuer, 'the audience is not a list')
+        t.equal((payload.exp ?? 0) - (payload.iat ?? 0), 60)
+        return payload.jti
+      }),
+    )
+    t.equal(new Set(sent).size, 2, 'each request has another jti')
+  }
 })
 
 const LIES: readonly (readonly [what: string, body: string, failure?: string])[] = [
