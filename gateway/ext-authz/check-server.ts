@@ -14,14 +14,7 @@ import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { UNTRUSTED_PEER } from '../pipeline/decision-endpoint.ts'
 import { formatRejection } from '../pipeline/error-response.ts'
 import type { ForwardedHeader, TrustedProxies } from '../server/client-address.ts'
-import { announceClose } from '../server/http2/http2-listener.ts'
-import {
-  CLOSE_TIMEOUT_MS,
-  createServer,
-  HEAD_TIMEOUT_MS,
-  IDLE_TIMEOUT_MS,
-  type ServerOptions,
-} from '../server/server.ts'
+import { createServer, HEAD_TIMEOUT_MS, IDLE_TIMEOUT_MS, type ServerOptions } from '../server/server.ts'
 import { openTlsServer } from '../server/tls/tls-server.ts'
 import { CheckReply, toOriginalRequest } from './check-exchange.ts'
 import { type CheckRequest, decodeCheckRequest, encodeCheckResponse } from './check-messages.ts'
@@ -45,7 +38,7 @@ const OTHER_ATTRIBUTES_BYTES = 64 * 1024
 /** Envoy opens a further connection when all streams of a connection are in use. */
 const MAX_STREAMS = 100
 
-type Connection = { readonly session: ServerHttp2Session; openStreams: number; isAnnounced: boolean }
+type Connection = { readonly session: ServerHttp2Session; openStreams: number }
 
 /**
  * Creates the decision endpoint for Envoy over gRPC. Each call has one request message and one response message, so the
@@ -61,16 +54,13 @@ export function createCheckServer(options: CheckServerOptions): {
 
   function track(session: ServerHttp2Session): void {
     const key = connectionKey(session.socket)
-    const connection: Connection = { session, openStreams: 0, isAnnounced: false }
+    const connection: Connection = { session, openStreams: 0 }
     connected.set(key, connection)
     session.once('close', () => {
       if (connected.get(key) === connection) connected.delete(key)
     })
     session.on('error', () => undefined) // the peer broke the connection or the protocol
-    session.setTimeout(IDLE_TIMEOUT_MS, () => {
-      announceClose(connection)
-      setTimeout(() => session.close(), CLOSE_TIMEOUT_MS).unref()
-    })
+    session.setTimeout(IDLE_TIMEOUT_MS, () => session.close())
     // Otherwise, connections without a call could use the connection limit for the idle timeout.
     const firstCall = setTimeout(() => session.close(), HEAD_TIMEOUT_MS)
     const isUsed = (): void => clearTimeout(firstCall)
@@ -81,7 +71,8 @@ export function createCheckServer(options: CheckServerOptions): {
         connection.openStreams -= 1
       })
       stream.on('error', () => undefined)
-      if (isClosing) announceClose(connection)
+      // The other streams of the packet are then already open, so GOAWAY includes these streams.
+      if (isClosing) setImmediate(() => session.close())
       handleStream(stream, headers, options)
     })
   }
@@ -91,7 +82,7 @@ export function createCheckServer(options: CheckServerOptions): {
     isBusy: (socket) => (connected.get(connectionKey(socket))?.openStreams ?? 0) > 0,
     announce() {
       isClosing = true
-      for (const connection of connected.values()) announceClose(connection)
+      for (const { session } of connected.values()) session.close()
     },
   })
   return { server, connections }

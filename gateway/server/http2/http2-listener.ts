@@ -41,12 +41,10 @@ type Connection = {
   readonly session: ServerHttp2Session
   readonly exchanges: Set<Exchange>
   openStreams: number
-  /** Time since which the connection has no stream. */
+  /** Time since which the connection has no stream, or since the gateway closes the connection. */
   idleMs: number
-  /** Undefined before the first request. */
+  /** Whether a request has started. */
   hasServed: boolean
-  isAnnounced: boolean
-  isClosing: boolean
   budget: number
   budgetMs: number
 }
@@ -82,7 +80,6 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
   const { headersLimitBytes, connectionsLimit, tickMs } = options
   const connections = new Map<TLSSocket, Connection>()
   let openStreams = 0
-  let isDraining = false
   let timer: NodeJS.Timeout | undefined
 
   const server = createServer({
@@ -113,8 +110,6 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       openStreams: 0,
       idleMs: nowMs,
       hasServed: false,
-      isAnnounced: false,
-      isClosing: false,
       budget: BUDGET,
       budgetMs: nowMs,
     }
@@ -147,7 +142,6 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
         connection.idleMs = tickMs()
         if (stream.rstCode !== NGHTTP2_NO_ERROR) spend()
       })
-      if (isDraining) announceClose(connection)
       const request = new Http2Request(stream, headers, rawHeaders)
       // A client can reset a stream in the packet that opens it. Such a request never starts.
       setImmediate(() => {
@@ -169,7 +163,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       return
     }
     const { stream } = request
-    const response = new Http2Response(stream, STALL_TIMEOUT_MS, () => announceClose(connection))
+    const response = new Http2Response(stream, STALL_TIMEOUT_MS, () => close(connection))
     const nowMs = tickMs()
     const exchange = { request, response, startedMs: nowMs, takenChunks: 0, takenMs: nowMs }
     connection.exchanges.add(exchange)
@@ -209,11 +203,25 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
   function checkAll(): void {
     const nowMs = tickMs()
     for (const connection of connections.values()) {
-      const { exchanges, hasServed, idleMs } = connection
+      const { exchanges, hasServed, idleMs, session, socket } = connection
       for (const exchange of exchanges) check(connection, exchange, nowMs)
-      const limitMs = hasServed ? IDLE_TIMEOUT_MS : HEAD_TIMEOUT_MS
-      if (connection.openStreams === 0 && nowMs - idleMs > limitMs) closeGracefully(connection)
+      const openMs = hasServed ? IDLE_TIMEOUT_MS : HEAD_TIMEOUT_MS
+      const limitMs = session.closed ? CLOSE_TIMEOUT_MS : openMs
+      if (connection.openStreams > 0 || nowMs - idleMs <= limitMs) continue
+      // The client may never close its side of the connection.
+      if (session.closed) socket.destroy()
+      else close(connection)
     }
+  }
+
+  /**
+   * Sends GOAWAY with the last accepted stream, so that the client can repeat later requests on another connection. Node
+   * refuses later streams, and closes the connection after the last open stream. RFC 9113 section 6.8.
+   */
+  function close(connection: Connection): void {
+    if (connection.session.closed) return
+    connection.idleMs = tickMs()
+    connection.session.close()
   }
 
   function check(connection: Connection, exchange: Exchange, nowMs: number): void {
@@ -246,8 +254,8 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       },
       announce(server) {
         HTTP1_RULES.announce(server)
-        isDraining = true
-        for (const connection of connections.values()) announceClose(connection)
+        // A connection that opens later ends with its first response, which has `connection: close`.
+        for (const connection of connections.values()) close(connection)
       },
     },
   }
@@ -259,32 +267,6 @@ function hasBudget(connection: Connection, nowMs: number): boolean {
   connection.budget = Math.min(BUDGET, refilled) - 1
   connection.budgetMs = nowMs
   return connection.budget >= 0
-}
-
-/**
- * Asks the client to open further streams on another connection. After GOAWAY, nghttp2 ignores all new streams, whatever
- * the stream ID in GOAWAY is. The default ID is the last accepted stream, so that the client can repeat later requests.
- * RFC 9113 section 6.8.
- */
-export function announceClose(connection: Pick<Connection, 'session' | 'isAnnounced'>): void {
-  if (connection.isAnnounced || connection.session.destroyed) return
-  // A second GOAWAY before nghttp2 has sent the first could have a larger ID.
-  connection.isAnnounced = true
-  connection.session.goaway(NGHTTP2_NO_ERROR)
-}
-
-function closeGracefully(connection: Connection): void {
-  if (connection.isClosing) return
-  connection.isClosing = true
-  const { session, socket } = connection
-  announceClose(connection)
-  setTimeout(() => {
-    session.close()
-    // The client may never close its side of the connection.
-    setTimeout(() => {
-      if (connection.openStreams === 0) socket.destroy()
-    }, CLOSE_TIMEOUT_MS).unref()
-  }, CLOSE_TIMEOUT_MS).unref()
 }
 
 /** After RST_STREAM, respond() throws ERR_HTTP2_INVALID_STREAM. */

@@ -24,6 +24,16 @@ import { until } from '../../../fixtures/until.ts'
 
 const INITIAL_WINDOW_SIZE = 4
 
+const PING = frame(FRAME.PING, 0, 0, Buffer.alloc(8))
+
+/** Sends frames until the gateway resets the connection. */
+async function whenReset({ socket, write }: FrameClient): Promise<void> {
+  await until('the gateway resets the connection', async () => {
+    write(PING)
+    return socket.destroyed
+  })
+}
+
 /** Starts a gateway whose clock for the time limits of HTTP/2 advances only with `advance`. */
 async function startWithClock(t: Test) {
   let nowMs = performance.now()
@@ -167,7 +177,7 @@ t.test('the gateway counts the connections that it closes because of their frame
   const [invalid, flooding] = [await openFrameClient(under), await openFrameClient(under)]
   invalid.write(frame(FRAME.DATA, 0, 1))
   await until('the protocol error is counted', () => count('protocol'))
-  flooding.write(...Array.from({ length: 700 }, () => frame(FRAME.PING, 0, 0, Buffer.alloc(8))))
+  flooding.write(...Array.from({ length: 700 }, () => PING))
   await until('the flood is counted', () => count('flood'))
   t.ok(await count('protocol'))
   const reset = await openHttp2Client(t, under)
@@ -185,7 +195,7 @@ t.test('the gateway closes a connection without a complete request head after 10
   const { under, advance } = await startWithClock(t)
   const [empty, partial, pinging] = await Promise.all([1, 2, 3].map(() => openFrameClient(under)))
   partial?.write(frame(FRAME.HEADERS, 0, 1, headerBlock(pseudoHeaders('/pub/x'))))
-  pinging?.write(frame(FRAME.PING, 0, 0, Buffer.alloc(8)))
+  pinging?.write(PING)
   await Promise.all([partial, pinging].map((one) => one?.receive(FRAME.SETTINGS, 0)))
   await pinging?.receive(FRAME.PING, 0)
   const client = await openHttp2Client(t, under)
@@ -193,8 +203,12 @@ t.test('the gateway closes a connection without a complete request head after 10
   advance(5_000)
   const late = await openFrameClient(under)
   await late.receive(FRAME.SETTINGS, 0)
+  const closed = Promise.all([empty, partial, pinging].map((one) => one && once(one.socket, 'close')))
   advance(5_500)
-  await Promise.all([empty, partial, pinging].map((one) => one && once(one.socket, 'close')))
+  await partial?.receive(FRAME.GOAWAY, 0)
+  // Node waits for the rest of the head.
+  advance(2_500)
+  await closed
   t.equal(isAnnounced(late), false, 'a later connection has time left')
   t.equal((await client.request('/pub/x')).status, 200, 'a connection with a request stays open')
 })
@@ -210,11 +224,24 @@ t.test('the gateway closes a connection that is idle for 72 s', async (t) => {
   await ask(late, 1)
   advance(10_000)
   await ask(late, 3)
+  const closed = once(early.socket, 'close')
   advance(62_500)
   const end = await early.receive(FRAME.GOAWAY, 0)
   t.equal(end.payload.readUInt32BE(4), constants.NGHTTP2_NO_ERROR)
   t.equal(isAnnounced(late), false, 'a connection with a later request stays open')
-  await once(early.socket, 'close')
+  await closed
+})
+
+t.test('the gateway closes a connection whose client does not close its side', async (t) => {
+  const { under, advance } = await startWithClock(t)
+  const halfOpen = { allowHalfOpen: true } // an option of node:tls that its types lack
+  const client = await openFrameClient({ shake: (options) => under.shake({ ...options, ...halfOpen }) })
+  await client.receive(FRAME.SETTINGS, 0)
+  const ended = once(client.socket, 'end')
+  advance(10_500)
+  await ended
+  advance(2_500)
+  await whenReset(client)
 })
 
 t.test('a request body can take 60 s', async (t) => {

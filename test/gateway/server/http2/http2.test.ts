@@ -326,8 +326,10 @@ t.test('a drain announces the end of each connection, and completes open request
     [constants.NGHTTP2_NO_ERROR, 0],
   ])
   await othersClosed
-  socket.write(OK_REPLY)
-  t.equal((await pending).status, 200)
+  const body = 'x'.repeat(3_000_000)
+  socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`)
+  const { status, text, code } = await pending
+  t.same([status, text.length, code], [200, body.length, constants.NGHTTP2_NO_ERROR])
   await closed
 })
 
@@ -352,6 +354,23 @@ t.test('GOAWAY of a drain lets a client repeat the requests that the gateway ign
     under.upstream.requests.map(({ target }) => target),
     ['/pub/1'],
   )
+  await closed
+})
+
+t.test('a connection that opens during a drain serves the requests of its first packet', async (t) => {
+  const under = await startTlsGateway(t, {
+    http2: true,
+    change: (config) => ({ ...config, drain: { delayMs: 5_000, graceMs: 20_000 } }),
+  })
+  const closed = under.gateway.close()
+  const client = await openFrameClient(under)
+  client.write(...[1, 3, 5].map((id) => headersFrame(id, pseudoHeaders(`/pub/${id}`))))
+  await once(client.socket, 'close')
+  const goaways = client.frames.filter(({ type }) => type === FRAME.GOAWAY)
+  t.same([...new Set(goaways.map(({ payload }) => payload.readUInt32BE(0)))], [5])
+  t.same(under.upstream.requests.map(({ target }) => target).sort(), ['/pub/1', '/pub/3', '/pub/5'])
+  const complete = client.frames.filter(({ type, flags }) => type === FRAME.DATA && flags === END_STREAM)
+  t.same(complete.map(({ streamId }) => streamId).sort(), [1, 3, 5])
   await closed
 })
 
