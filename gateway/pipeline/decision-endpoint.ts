@@ -25,6 +25,11 @@ const NOT_PRINTABLE = /[^\x20-\x7e]/g
 export const HEADERS_TO_REMOVE = 'x-envoy-auth-headers-to-remove'
 /** The same list for an ingress with `forward-auth`. */
 const FORWARD_AUTH_REMOVES = 'x-scopegate-remove'
+/**
+ * Only an allowed request gets this header, and the gateway removes it from responses of upstreams. An ingress can
+ * therefore detect a 200 that is not a decision.
+ */
+const FORWARD_AUTH_ALLOWS = ['x-scopegate-decision', 'allow'] as const
 /** Headers that Envoy sets or needs itself. Envoy sanitizes them. */
 const SET_BY_ENVOY = /^(?:x-forwarded-(?:for|proto|client-cert)|x-request-id|x-envoy-.*|te|trailer|expect)$/
 const AMBIGUOUS_NAME = malformed(
@@ -195,6 +200,7 @@ export function replyAllowed(context: MatchedContext): LocalReply | Rejection {
     if (route.assert !== undefined) headers.push('x-auth-assertion', route.assert(caller, services.nowMs()))
   }
   pushHeadersToRemove(headers, context, route)
+  if (services.decisionProtocol === 'forward-auth') headers.push(...FORWARD_AUTH_ALLOWS)
   headers.push(...corsOf(context), ...context.policyHeaders, ...context.rateHeaders, ...context.nonceHeaders)
   return { status: 200, headers, body: undefined }
 }

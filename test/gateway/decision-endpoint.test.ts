@@ -29,6 +29,7 @@ t.test('an allowed request gets 200 with the identity headers, and nothing is fo
   t.match(asserted.headers.get('x-auth-assertion'), /^ey/)
   const anonymous = await ask('GET', '/pub/x')
   t.equal(anonymous.status, 200)
+  t.equal(anonymous.headers.get('x-scopegate-decision'), 'allow')
   t.equal(anonymous.headers.get('x-auth-subject'), null)
   t.equal(upstream.requests.length, 0)
   await until('the access log has the original path', async () => logText().includes('"/pub/x"'))
@@ -48,7 +49,7 @@ t.test('a denial is the response of the proxy', async (t) => {
     const direct = await send(`${gateway.url}${path}`, { method, token })
     const decided = await ask(method, path, { token })
     t.equal(decided.status, direct.status, path)
-    for (const name of ['www-authenticate', 'allow', 'content-type'])
+    for (const name of ['www-authenticate', 'allow', 'content-type', 'x-scopegate-decision'])
       t.equal(decided.headers.get(name), direct.headers.get(name), `${path} ${name}`)
     t.same({ ...decided.json, request_id: '' }, { ...direct.json, request_id: '' }, path)
   }

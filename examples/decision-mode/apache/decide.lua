@@ -1,5 +1,5 @@
 -- Asks Scopegate for a decision on a request. Replace the address with decisions.listen of Scopegate.
-local DECISIONS = 'http://127.0.0.1:4010/'
+local DECISIONS = 'http://127.0.0.1:4010/_scopegate'
 -- true: Scopegate itself responds to OPTIONS requests of browsers.
 local FORWARDS_OPTIONS = false
 
@@ -50,7 +50,8 @@ function decide(r)
     r:err('No decision from ' .. DECISIONS .. ': ' .. tostring(status))
     return 503
   end
-  if status == 200 and not forwards then
+  -- Without this header, a 200 is not a decision.
+  if status == 200 and decision['x-scopegate-decision'] == 'allow' and not forwards then
     -- Scopegate lists the headers that its own proxy would not forward.
     for name in (decision['x-scopegate-remove'] or ''):gmatch('[^,]+') do r.headers_in[name] = nil end
     for name, value in pairs(decision) do
@@ -60,11 +61,12 @@ function decide(r)
     for name, variable in pairs(CORS) do r.subprocess_env[variable] = decision[name] end
     return apache2.OK
   end
+  if status < 400 and not forwards then return 503 end
   -- Every other status is a denial, or the response to OPTIONS.
   for name, value in pairs(decision) do
     if not OMITTED[name] and name ~= 'content-type' then r.headers_out[name] = value end
   end
-  r.status = (forwards or status >= 400) and status or 503
+  r.status = status
   r.content_type = decision['content-type'] or 'text/plain'
   r:puts(table.concat(body))
   return apache2.DONE

@@ -1,5 +1,5 @@
 -- Asks Scopegate for a decision on a request. Replace the address with decisions.listen of Scopegate.
-local DECISIONS = 'http://127.0.0.1:4010/'
+local DECISIONS = 'http://127.0.0.1:4010/_scopegate'
 
 -- Headers of the connection or of the body. The other headers of the client are part of the decision.
 local OMITTED = {
@@ -44,7 +44,9 @@ core.register_action('decide', { 'http-req' }, function(txn)
   headers['x-forwarded-for'] = { txn.sf:src() }
   local decision = core.httpclient():get({ url = DECISIONS, headers = headers, timeout = 5000 })
 
-  if decision.status == 200 then
+  -- Without this header, a 200 is not a decision.
+  local allows = decision.headers and decision.headers['x-scopegate-decision']
+  if decision.status == 200 and allows and allows[0] == 'allow' then
     -- Scopegate lists the headers that its own proxy would not forward.
     local removed = decision.headers['x-scopegate-remove'] or {}
     for name in (removed[0] or ''):gmatch('[^,]+') do txn.http:req_del_header(name) end

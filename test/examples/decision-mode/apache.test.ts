@@ -7,6 +7,7 @@ const APACHE: Ingress = {
   name: 'Apache',
   protocol: 'forward-auth',
   hasHeaderPatterns: true,
+  foreignStatus: 503,
   adapt: (text, dir) =>
     text.includes('ServerName')
       ? `ServerRoot ${dir}/example\nPidFile ${dir}/pid\nErrorLog ${dir}/error.log\n${MODULES.map((one) => `LoadModule ${one}_module /usr/lib/apache2/modules/mod_${one}.so\n`).join('')}User www-data\nGroup www-data\n${text}`

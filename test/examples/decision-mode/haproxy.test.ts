@@ -12,6 +12,7 @@ const HAPROXY: Ingress = {
   protocol: 'forward-auth',
   hasHeaderPatterns: true,
   forwardsTrailers: true,
+  foreignStatus: 503,
   command: () => ['haproxy', '-f', 'haproxy.cfg'],
 }
 

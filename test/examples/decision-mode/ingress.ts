@@ -3,9 +3,10 @@ import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import type { Test } from 'tap'
+import t, { type Test } from 'tap'
 import { findFreePort } from '../../../platform/net/find-free-port.ts'
 import { type DecisionProtocol, startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
+import { OK_REPLY, startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
 import { send } from '../../fixtures/send.ts'
 import { testEnforcement } from '../../fixtures/test-enforcement.ts'
 import { testFrameworks } from '../../fixtures/test-frameworks.ts'
@@ -22,6 +23,8 @@ export type Ingress = {
   readonly hasHeaderPatterns: boolean
   /** The product sends the trailers of the client to the upstream. */
   readonly forwardsTrailers?: boolean
+  /** Status of the response if Scopegate has not sent the decision 200. undefined: the product cannot detect this. */
+  readonly foreignStatus?: number
   /**
    * Changes a file of the example only where the test needs other folders.
    * @param dir an empty folder for the files of the process.
@@ -62,10 +65,31 @@ export function testIngress(ingress: Ingress): void {
       return { url, gateway, issuer, upstream: { requests: requests.requests, seen: upstream.seen } }
     },
   })
+  if (ingress.protocol === 'forward-auth') testWrongAddress({ ...ingress, folder })
   testFrameworks(ingress.name, async (t, options) => {
     const { decisions, gateway, issuer } = await startDecisionEndpoint(t, ingress.protocol, options)
     const to = { decisions, gateway: gateway.url, upstream: options.upstreamUrl }
     return { url: await startExample(t, { ...ingress, folder }, to), issuer }
+  })
+}
+
+/** Tests that the product denies each request if the address of the decision endpoint is wrong. */
+function testWrongAddress(example: Ingress & Example): void {
+  t.test(`${example.name} denies each request if another server responds to it`, async (t) => {
+    const { gateway, upstream } = await startDecisionEndpoint(t, example.protocol)
+    const ask = async (decisions: string, readyStatus: number) => {
+      const url = await startExample(t, { ...example, readyStatus }, { decisions, upstream: upstream.url })
+      const forged = { 'x-scopegate-decision': 'allow', 'x-auth-subject': 'root' }
+      return (await send(`${url}/api/denied`, { headers: forged })).status
+    }
+    t.equal(await ask(gateway.url, 404), 404, 'the public port of the gateway')
+    t.equal(upstream.requests.length, 0)
+    if (example.foreignStatus === undefined) return
+    const other = await startRecordingUpstream()
+    t.teardown(() => other.close())
+    other.reply(OK_REPLY.replace('\r\n', '\r\nx-request-id: one\r\n'))
+    t.equal(await ask(other.url, example.foreignStatus), example.foreignStatus, 'a 200 without a decision')
+    t.equal(upstream.requests.length, 0)
   })
 }
 
