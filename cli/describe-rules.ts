@@ -4,7 +4,13 @@ import type { ExplainedCondition } from '../policy-engine/decide/explain-decisio
 import { singleClaim } from '../policy-engine/decide/named-claims.ts'
 import type { RateLimitRule } from '../policy-engine/format/rate-limit.ts'
 import type { SharedLimit } from '../policy-engine/format/shared-limits.ts'
-import type { AuthenticationRule, CorsRule, Operand, ScopeRule } from '../policy-engine/load/policy-route.ts'
+import type {
+  AuthenticationRule,
+  CorsRule,
+  Operand,
+  PolicyRoute,
+  ScopeRule,
+} from '../policy-engine/load/policy-route.ts'
 
 export function describeCorsList(list: readonly string[] | undefined): string {
   if (list === undefined) return 'all'
@@ -33,6 +39,11 @@ export function formatAuthentication({ acr, maxAgeSeconds }: AuthenticationRule)
     ...(acr.length > 0 ? [`acr one of: ${acr.join(', ')}`] : []),
     ...(maxAgeSeconds === undefined ? [] : [`within ${formatDuration(maxAgeSeconds * 1_000)}`]),
   ].join(' and ')
+}
+
+/** Describes the handling of MCP messages. */
+export function describeMcp({ mcp }: PolicyRoute): string {
+  return mcp === undefined ? 'none' : 'readBody'
 }
 
 /** Describes the rate limit of a route, e.g. `600 per 1m by client`. */

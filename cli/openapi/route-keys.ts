@@ -11,8 +11,9 @@ import type { PlainMap } from './plain-data.ts'
 /**
  * Returns the keys of a route that OpenAPI cannot express, in the form of a policy file, with defaults and presets
  * applied. An import of an operation with these keys creates the same route.
+ * @param method in lower case. WebSockets and MCP messages need their own method.
  */
-export function routeKeys(route: PolicyRoute): PlainMap {
+export function routeKeys(route: PolicyRoute, method: string): PlainMap {
   const {
     matchHeaders,
     scopes,
@@ -59,7 +60,8 @@ export function routeKeys(route: PolicyRoute): PlainMap {
         }),
     ...(sharedLimits.length === 0 ? {} : { sharedLimits: sharedLimits.map(({ name }) => name) }),
     ...(route.bodyLimitBytes === undefined ? {} : { bodyLimit: formatByteSize(route.bodyLimitBytes) }),
-    ...(route.websocket ? { websocket: true } : {}),
+    ...(route.websocket && method === 'get' ? { websocket: true } : {}),
+    ...(route.mcp === undefined || method !== 'post' ? {} : { mcp: { ...route.mcp } }),
     ...(route.upstreamAuth === 'none' ? {} : { upstreamAuth: route.upstreamAuth }),
     ...(headers === undefined
       ? {}

@@ -10,6 +10,7 @@ import {
   describeComparison,
   describeCors,
   describeLimitOf,
+  describeMcp,
   describeRateLimit,
   formatAuthentication,
   formatScopeRule,
@@ -71,7 +72,11 @@ function modeRows({ decision, simulated: { mode } }: ExplainedSimulation): reado
   return [
     mode === 'proxy'
       ? ['mode', 'DENY', 'proxy: only the decision endpoint serves this route']
-      : ['mode', 'DENY', 'decision: only the proxy serves this route (mount, rewrite, websocket or headers)'],
+      : [
+          'mode',
+          'DENY',
+          'decision: only the proxy serves this route (mount, rewrite, websocket, mcp or headers)',
+        ],
   ]
 }
 
@@ -100,6 +105,7 @@ function accessRows(
       : []),
     ...(policy.preset === undefined ? [] : [['preset', '', policy.preset] as Row]),
     ...(policy.mount === undefined ? [] : [['mount', '', policy.mount] as Row]),
+    ...(policy.mcp === undefined ? [] : [['mcp', '', describeMcp(policy)] as Row]),
     ...(policy.rateLimit === undefined ? [] : [['limits', '', describeRateLimit(policy.rateLimit)] as Row]),
     ...(policy.sharedLimits ?? []).map(
       (limit): Row => ['limits', '', describeLimitOf(limit, explained.caller)],

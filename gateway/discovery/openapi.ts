@@ -26,7 +26,7 @@ export type OpenapiOptions = {
    * Returns additional members of an operation that is described from its policy alone. Undefined for `/openapi.json`,
    * which the gateway serves.
    */
-  readonly extend?: (route: PolicyRoute) => JsonObject
+  readonly extend?: (route: PolicyRoute, method: string) => JsonObject
 }
 
 /** The operations of a path item. OpenAPI 3.1 section 4.8.9. */
@@ -69,7 +69,7 @@ export function buildOpenapi(options: OpenapiOptions): JsonObject {
       const target = paths.get(path) ?? new Map<string, unknown>()
       if (target.has(method)) continue
       const operation = secured(fromPolicy(route, method, path), route)
-      target.set(method, { ...operation, ...options.extend?.(route) })
+      target.set(method, { ...operation, ...options.extend?.(route, method) })
       paths.set(path, target)
     }
   }

@@ -49,6 +49,11 @@ const FIXED = {
     description:
       'This path requires MCP revision 2026-07-28 or later: send MCP-Protocol-Version, Mcp-Method and Mcp-Name.',
   },
+  mcp_headers_differ: {
+    status: 400,
+    error: 'invalid_request',
+    description: 'The headers Mcp-Method and Mcp-Name must have the same values as the body.',
+  },
   policy_unavailable: {
     status: 503,
     error: 'policy_unavailable',
@@ -86,6 +91,7 @@ export function toErrorResponse(rejection: Rejection, options: ErrorResponseOpti
     case 'condition_failed':
     case 'route_unknown':
     case 'mcp_headers_missing':
+    case 'mcp_headers_differ':
     case 'policy_unavailable':
     case 'upstream_unreachable':
     case 'upstream_broken':
@@ -93,6 +99,7 @@ export function toErrorResponse(rejection: Rejection, options: ErrorResponseOpti
     case 'internal_error':
       return FIXED[rejection.rejected]
     case 'request_malformed':
+    case 'mcp_body_invalid':
       return { status: 400, error: 'invalid_request', description: rejection.detail }
     case 'target_too_long':
       return tooLarge(414, `The request target is longer than ${rejection.limitBytes} bytes.`)

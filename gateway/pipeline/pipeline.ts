@@ -21,6 +21,7 @@ import { decide } from './stages/decide.ts'
 import { enforceLimits } from './stages/enforce-limits.ts'
 import { forward } from './stages/forward.ts'
 import { matchRoute } from './stages/match-route.ts'
+import { readMcpCall } from './stages/read-mcp-call.ts'
 import { readToken } from './stages/read-token.ts'
 import { receiveEvent } from './stages/receive-event.ts'
 import { rejectOverload } from './stages/reject-overload.ts'
@@ -49,6 +50,7 @@ export type Pipeline = {
 const STAGES = [
   canonicalize,
   rejectOverload,
+  readMcpCall,
   matchRoute,
   readToken,
   validateToken,
@@ -66,6 +68,7 @@ function decisionStages(protocol: DecisionProtocol, headers: DecisionHeaders | u
   return [
     createCanonicalizeOriginal(protocol, headers),
     rejectOverload,
+    readMcpCall,
     decidableOnly(matchRoute),
     readToken,
     validateToken,

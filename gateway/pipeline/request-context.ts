@@ -56,6 +56,8 @@ export type RequestContext = {
   /** The DPoP nonce for the client's next proof: name, value. */
   nonceHeaders: readonly string[]
   canonical: CanonicalRequest | undefined
+  /** The body, if the gateway has read the body to match a route. undefined: the gateway streams the body. */
+  body: Buffer | undefined
   route: Route | undefined
   /** The resource that the audience of the token must include: the root resource until the route is known. */
   resource: Resource
@@ -82,7 +84,7 @@ export type RequestContext = {
 }
 
 /** The context after the stage `canonicalize`. */
-export type CanonicalContext = RequestContext & { readonly canonical: CanonicalRequest }
+export type CanonicalContext = RequestContext & { canonical: CanonicalRequest }
 
 /**
  * The context after the stage `matchRoute`. This stage itself replies to requests for documents and for unavailable
@@ -194,6 +196,7 @@ export function createContext(
     policyHeaders: NO_HEADERS,
     nonceHeaders: NO_HEADERS,
     canonical: undefined,
+    body: undefined,
     route: undefined,
     resource: rootResource,
     params: NO_PARAMS,

@@ -79,6 +79,8 @@ export type Snapshot = {
   readonly match: (method: string, path: string, request?: HeaderSource) => Match<Route>
   /** Returns the routes of a canonical path by method, including routes that require certain headers. */
   readonly routesAt: (path: string) => ReadonlyMap<string, readonly Route[]>
+  /** Returns the routes of a path whose requests match by the MCP call in the body. undefined for other requests. */
+  readonly mcpRoutes: (method: string, path: string) => readonly Route[] | undefined
   readonly routes: readonly Route[]
   readonly hasWebsockets: boolean
   /** Hash of the policies from which this snapshot was compiled. */

@@ -87,6 +87,7 @@ export function* buildSnapshot(options: SnapshotOptions): Steps<Snapshot> {
     hasWebsockets: options.policyRoutes.some((route) => route.websocket),
     routesAt: table.routesAt,
     match: table.match,
+    mcpRoutes: table.mcpRoutes,
   })
 }
 

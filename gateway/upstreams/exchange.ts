@@ -292,7 +292,7 @@ export class Exchange implements DispatchHandler {
     }
     if (last !== undefined) response.write(last, 'latin1')
     this.#body?.destroy()
-    endEarly(body, response)
+    endEarly(response.req, response)
   }
 
   /**

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Duplex } from 'node:stream'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { RetryRule } from '../../policy-engine/format/retry-rule.ts'
+import type { BodySource } from './request-body.ts'
 import type { Upstream } from './upstream.ts'
 import type { UpstreamFailureReason } from './upstream-failure.ts'
 
@@ -14,7 +15,7 @@ export type ForwardRequest = {
   /** Name, value, name, value. */
   readonly headers: string[]
   /** Source of the body; `undefined`: no body. */
-  readonly body: IncomingMessage | undefined
+  readonly body: BodySource | undefined
   readonly bodyLimitBytes: number
   /** Time to the first byte of the response. Progress of an upload extends this time. Milliseconds. */
   readonly timeoutMs: number

@@ -1,5 +1,15 @@
-import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
+
+/** Source of a request body: the request of the client, or a body that the gateway has already read. */
+export type BodySource = Readable & {
+  /** Whether the gateway has received the complete body. */
+  readonly complete: boolean
+}
+
+/** Returns a source with the bytes of a body that the gateway has already read. */
+export function replayBody(bytes: Buffer): BodySource {
+  return Object.assign(Readable.from([bytes], { objectMode: false }), { complete: true })
+}
 
 export type RequestBodyOptions = {
   readonly limitBytes: number
@@ -13,13 +23,13 @@ export type RequestBodyOptions = {
  * client's connection. After an aborted upstream request, the client can therefore still get a response.
  */
 export class RequestBody extends Readable {
-  readonly #source: IncomingMessage
+  readonly #source: BodySource
   readonly #options: RequestBodyOptions
   #started = false
   #waiting = false
   bytes = 0
 
-  constructor(source: IncomingMessage, options: RequestBodyOptions) {
+  constructor(source: BodySource, options: RequestBodyOptions) {
     super({ highWaterMark: 64 * 1024 })
     this.#source = source
     this.#options = options

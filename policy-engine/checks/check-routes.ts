@@ -1,4 +1,5 @@
 import { type Diagnostic, diagnostic } from '../../platform/diagnostics/diagnostic.ts'
+import { toRecord } from '../../platform/diagnostics/record.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
@@ -159,6 +160,20 @@ export function checkWebsockets(document: YamlDocument): readonly Diagnostic[] {
           hint: 'add GET to its methods, or remove websocket',
         },
       ),
+    ]
+  })
+}
+
+/** Finds routes with `mcp` but without POST, the only method with MCP messages. Code: P317. */
+export function checkMcp(document: YamlDocument): readonly Diagnostic[] {
+  return rawRoutes(document).flatMap(({ route, index }) => {
+    const { methods } = toRecord(route['match'])
+    if (route['mcp'] === undefined || !Array.isArray(methods) || methods.includes('POST')) return []
+    const location = document.locationOf(['routes', index, 'mcp'])
+    return [
+      diagnostic('P317', 'MCP messages are POST requests, but this route does not match POST', location, {
+        hint: 'add POST to its methods, or remove mcp',
+      }),
     ]
   })
 }

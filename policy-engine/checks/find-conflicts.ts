@@ -8,12 +8,14 @@ import { shapeOf } from '../match/path-template.ts'
  * Two such routes have a common method, paths of the same shape, and required headers that conflict (`HeaderSets`). The
  * order of `claims` does not affect the result.
  * Codes: P301 two routes with the same method, path and headers; P305 (warning) paths that differ only in case; P310 a
- * request can satisfy the headers of two routes.
+ * request can satisfy the headers of two routes; P318 only one of two routes for POST and the same path has
+ * `mcp.readBody`.
  */
 export function findConflicts(claims: readonly RouteKey[]): readonly Diagnostic[] {
   const diagnostics: Diagnostic[] = []
   const inOrder = claims.toSorted(byLocation)
   const groups = new Map<string, HeaderSets<RouteKey>>()
+  const postRoutes = new Map<string, RouteKey>()
   const byFoldedShape = new Map<string, { readonly shape: string; readonly claim: RouteKey }>()
   for (const claim of inOrder) {
     const shape = shapeOf(claim.template)
@@ -30,6 +32,11 @@ export function findConflicts(claims: readonly RouteKey[]): readonly Diagnostic[
     }
     for (const [other, methods] of same) diagnostics.push(conflict(claim, other, methods))
     for (const [other, methods] of crossing) diagnostics.push(crossed(claim, other, methods))
+    if (claim.methods.includes('POST')) {
+      const first = postRoutes.get(shape)
+      if (first === undefined) postRoutes.set(shape, claim)
+      else if (first.readsMcpBody !== claim.readsMcpBody) diagnostics.push(mcpConflict(claim, first))
+    }
     const folded = shape.toLowerCase()
     const earlier = byFoldedShape.get(folded)
     if (earlier === undefined) byFoldedShape.set(folded, { shape, claim })
@@ -63,6 +70,19 @@ function crossed(claim: RouteKey, other: RouteKey, methods: readonly string[]): 
       related: [
         { message: `${other.name} matches${formatHeaders(other.headers)}`, location: other.location },
       ],
+    },
+  )
+}
+
+function mcpConflict(claim: RouteKey, first: RouteKey): Diagnostic {
+  const [one, other] = claim.readsMcpBody ? [claim, first] : [first, claim]
+  return diagnostic(
+    'P318',
+    `${one.name} has mcp.readBody, but ${other.name} with the same path does not`,
+    claim.location,
+    {
+      hint: 'set mcp.readBody for all POST routes of the path, for example in defaults',
+      related: [{ message: `${first.name} has the same path`, location: first.location }],
     },
   )
 }

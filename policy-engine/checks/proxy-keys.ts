@@ -17,6 +17,7 @@ const PROXY_KEYS = [
   'retries',
   'bodyLimit',
   'websocket',
+  'mcp',
   'headers',
 ] as const
 
@@ -129,6 +130,7 @@ function proxySettingsOf(route: PolicyRoute): readonly (typeof PROXY_KEYS)[numbe
     retries: route.retries,
     bodyLimit: route.bodyLimitBytes,
     websocket: route.websocket || undefined,
+    mcp: route.mcp,
     headers: route.headers,
   }
   return PROXY_KEYS.filter((key) => settings[key] !== undefined)

@@ -38,6 +38,8 @@ export type CompiledRoute = {
    * paths.
    */
   readonly excludes: PathExclusion | undefined
+  /** Whether POST requests match by the MCP call in their body. */
+  readonly readsMcpBody: boolean
 }
 
 export type PathExclusion = (path: string) => boolean
@@ -50,6 +52,8 @@ export type CompiledPolicies = {
   match(method: string, path: string, request?: HeaderSource): Match<CompiledRoute> | UnavailableMatch
   /** Returns the routes of a canonical path by method, independent of their required headers. */
   routesAt(path: string): ReadonlyMap<string, readonly CompiledRoute[]>
+  /** Returns the routes of a path whose requests match by the MCP call in the body. undefined for other requests. */
+  mcpRoutes(method: string, path: string): readonly (CompiledRoute | UnavailableRoute)[] | undefined
   /** Names of the claims that policies refer to. The gateway reads no other claims for conditions. */
   readonly claimNames: ClaimNames
   /** Hash of `LoadedPolicies`. */
@@ -88,6 +92,7 @@ export function compilePolicies(
     },
     routesAt: (path: string) =>
       new Map([...table.routesAt(path)].map(([method, all]) => [method, all.filter(isCompiled)])),
+    mcpRoutes: table.mcpRoutes,
   })
 }
 
@@ -117,6 +122,7 @@ export function compileRoute(
     responseHeaders: compileHeaderEdit(policy.headers, 'response'),
     rewrite: policy.rewritePath === undefined ? undefined : compileRewrite(policy.rewritePath),
     excludes: exclusionOf(policy.path, policy.excludedPrefixes ?? [], policy.sharesUpstream ?? false),
+    readsMcpBody: policy.mcp !== undefined,
   })
 }
 

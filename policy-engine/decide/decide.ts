@@ -1,4 +1,5 @@
 import type { CanonicalRequest } from '../match/canonical-request.ts'
+import { simulatedCall } from '../match/mcp-headers.ts'
 import { isReservedPath } from '../match/reserved-paths.ts'
 import type { Resource } from '../match/resources.ts'
 import type { Caller } from './caller.ts'
@@ -53,6 +54,7 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 /**
  * Decides on a request without a socket and without an issuer. Pure.
  * Calls the same functions in the same order as the stages of the server (`gateway/pipeline/pipeline.ts`):
+ * - `withSimulatedCall()`: stage `readMcpCall`
  * - `selectRoute()`: stage `matchRoute`
  * - `readCredentials()`: stage `readToken`
  * - `callerOf()`: stages `validateToken` and `verifyPossession`
@@ -66,9 +68,11 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 export function decide(
   request: DecisionRequest,
   callerOf: (resource: Resource) => Caller | Rejection | undefined,
-  policies: Pick<CompiledPolicies, 'match' | 'routesAt'>,
+  policies: Pick<CompiledPolicies, 'match' | 'routesAt' | 'mcpRoutes'>,
 ): Decision {
-  const { method, canonical, nowSeconds, limits, possessionProof = NO_POSSESSION_PROOF } = request
+  const { method, nowSeconds, limits, possessionProof = NO_POSSESSION_PROOF } = request
+  const canonical = withSimulatedCall(request, policies)
+  if ('rejected' in canonical) return denied(canonical)
   const selection = selectRoute(method, canonical, policies)
   const isOfPolicy = 'route' in selection && selection.route !== undefined
   if (!isOfPolicy && isReservedPath(canonical.path)) return LOCAL_REPLY
@@ -102,6 +106,16 @@ export function decide(
     upstreamPath,
     preflight: undefined,
   }
+}
+
+/** Adds the MCP call on a path with `mcp.readBody`. The server reads the call from the body: stage `readMcpCall`. */
+function withSimulatedCall(
+  { method, canonical }: DecisionRequest,
+  policies: Pick<CompiledPolicies, 'mcpRoutes'>,
+): CanonicalRequest | Rejection {
+  if (policies.mcpRoutes(method, canonical.path) === undefined) return canonical
+  const mcpCall = simulatedCall(canonical.headers)
+  return 'rejected' in mcpCall ? mcpCall : { ...canonical, headers: { ...canonical.headers, mcpCall } }
 }
 
 const LOCAL_REPLY: Decision = Object.freeze({

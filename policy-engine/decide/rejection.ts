@@ -49,6 +49,13 @@ export type Rejection =
   | { readonly rejected: 'route_unknown' }
   /** Routes of the path require headers of MCP that the request does not have. Older revisions have no such headers. */
   | { readonly rejected: 'mcp_headers_missing' }
+  /**
+   * The body is not an MCP message that all servers read in the same way. The client receives `detail`, so `detail` must
+   * not contain input.
+   */
+  | { readonly rejected: 'mcp_body_invalid'; readonly detail: string }
+  /** The headers `Mcp-Method` and `Mcp-Name` do not agree with the body. */
+  | { readonly rejected: 'mcp_headers_differ' }
   /** The path belongs to a policy source without valid policies. */
   | { readonly rejected: 'policy_unavailable' }
   | { readonly rejected: 'method_not_allowed'; readonly allow: readonly string[] }

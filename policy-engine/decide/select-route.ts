@@ -1,7 +1,7 @@
 import type { HeaderValue, PolicyRoute } from '../load/policy-route.ts'
 import type { CanonicalRequest } from '../match/canonical-request.ts'
 import type { HeaderSource } from '../match/find-header.ts'
-import { isMcpValue } from '../match/header-choice.ts'
+import { isMcpValue } from '../match/mcp-headers.ts'
 import type { Match } from '../match/route-table.ts'
 import { decidePreflight, type Preflight, type PreflightDecision, readPreflight } from './preflight.ts'
 import type { Rejection } from './rejection.ts'
@@ -76,6 +76,8 @@ function rejectUnmatched<T extends Selectable>(
   { path, headers }: CanonicalRequest,
   table: Table<T>,
 ): Rejection {
+  // The gateway has read the call from the body, so the request lacks no header.
+  if (headers.mcpCall !== undefined) return { rejected: 'route_unknown' }
   const policies = (table.routesAt(path).get(method) ?? []).flatMap(({ policy }) => policy ?? [])
   const lacking = policies.filter(({ matchHeaders }) => lacksOnlyMcpHeaders(matchHeaders, headers))
   if (lacking.length === 0) return { rejected: 'route_unknown' }

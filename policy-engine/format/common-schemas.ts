@@ -56,6 +56,18 @@ export const Enforce = Type.Enum(['on', 'report'], {
     'on (the default): the gateway enforces the policy. report: the gateway serves requests that the policy denies, and logs and counts each denial. The gateway always rejects an invalid token.',
 })
 
+export const Mcp = Type.Object(
+  {
+    readBody: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether the gateway reads the method and the name of an MCP call from the body of a POST request, at most 64 KiB. The values replace the headers mcp-method and mcp-name in match.headers. All routes with the same path must have the same value.',
+      }),
+    ),
+  },
+  { ...open, minProperties: 1, description: 'Handling of the messages of MCP, the Model Context Protocol.' },
+)
+
 export const UpstreamAuth = Type.Enum(['none', 'assertion', 'forward'], {
   description:
     'Credentials for the upstream besides the x-auth headers. none (the default): nothing; assertion: a short-lived JWT in x-auth-assertion, signed by the gateway; forward: the unchanged Authorization and Cookie headers.',

@@ -18,7 +18,13 @@ import { checkCors } from '../checks/check-cors.ts'
 import { checkHeaderChanges } from '../checks/check-header-changes.ts'
 import { checkHeaderMatches } from '../checks/check-header-matches.ts'
 import { checkReferences } from '../checks/check-references.ts'
-import { checkInternalPaths, checkMounts, checkRewrites, checkWebsockets } from '../checks/check-routes.ts'
+import {
+  checkInternalPaths,
+  checkMcp,
+  checkMounts,
+  checkRewrites,
+  checkWebsockets,
+} from '../checks/check-routes.ts'
 import { findImplicitAnonymous } from '../checks/exposed-routes.ts'
 import { findConflicts, findDuplicateNames, type Named } from '../checks/find-conflicts.ts'
 import { findContradictions } from '../checks/find-contradictions.ts'
@@ -163,7 +169,7 @@ function* checkDocumentInSteps(
   const { catalogue, upstreams, hasDecisions = false, presets = NO_PRESETS } = options
   const manifest = findManifest(document)
   if (manifest !== undefined) return { claims: [], diagnostics: [manifest] }
-  const { claims, diagnostics } = readRouteKeys(document)
+  const { claims, diagnostics } = readRouteKeys(document, presets)
   const checks: readonly (() => readonly Diagnostic[])[] = [
     () => checkPolicyFile(document.value, document.locationOf),
     () => checkReferences(document, { catalogue, upstreams, hasDecisions, presets }),
@@ -179,6 +185,7 @@ function* checkDocumentInSteps(
     () => checkInternalPaths(document, options.authorizationServers ?? NONE),
     () => findDuplicateNames('P304', 'route', routeNames(document)),
     () => checkWebsockets(document),
+    () => checkMcp(document),
     () => findProxyKeys(document, presets),
   ]
   const found: Diagnostic[] = []

@@ -77,6 +77,8 @@ export type PolicyRoute = {
   readonly retries: RetryRule | undefined
   readonly bodyLimitBytes: number | undefined
   readonly websocket: boolean
+  /** Handling of the MCP messages of POST requests. Absent: the gateway does not read bodies. */
+  readonly mcp?: McpRule
   readonly upstreamAuth: UpstreamAuth
   /** Changes to request and response headers. undefined: no changes. */
   readonly headers: HeaderRules | undefined
@@ -85,6 +87,11 @@ export type PolicyRoute = {
   readonly preset: string | undefined
   /** Location of the first key of the route. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
+}
+
+export type McpRule = {
+  /** The gateway reads the method and the name of a call from the body. */
+  readonly readBody: true
 }
 
 /** Returns whether the gateway can respond 429 to requests of a caller because of their number. */

@@ -1,7 +1,8 @@
 import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
-import { isRecord } from '../../platform/diagnostics/record.ts'
+import { isRecord, toRecord } from '../../platform/diagnostics/record.ts'
 import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
+import type { Presets } from '../format/presets.ts'
 import { type PathTemplate, parsePathTemplate } from '../match/path-template.ts'
 import { findReservedPath } from '../match/reserved-paths.ts'
 import { prefixOf } from './mount.ts'
@@ -17,6 +18,8 @@ export type RouteKey = {
   readonly template: PathTemplate
   /** Required headers, sorted by name. */
   readonly headers: readonly HeaderValue[]
+  /** Whether POST requests match by the MCP call in their body. */
+  readonly readsMcpBody: boolean
   readonly location: SourceLocation
 }
 
@@ -24,13 +27,16 @@ export type RouteKey = {
  * Reads the keys of all routes. Includes routes with other errors, so that the same run also finds conflicts.
  * Codes: P108 malformed path; P302 path reserved by Scopegate.
  */
-export function readRouteKeys(document: YamlDocument): {
+export function readRouteKeys(
+  document: YamlDocument,
+  presets: Presets,
+): {
   claims: readonly RouteKey[]
   diagnostics: readonly Diagnostic[]
 } {
   const claims: RouteKey[] = []
   const diagnostics: Diagnostic[] = []
-  const file = document.value as { name?: unknown; routes?: unknown } | null
+  const file = document.value as { name?: unknown; defaults?: unknown; routes?: unknown } | null
   const routes: readonly unknown[] = Array.isArray(file?.routes) ? file.routes : []
   for (const [index, route] of routes.entries()) {
     const { name, match } = (route ?? {}) as {
@@ -69,10 +75,17 @@ export function readRouteKeys(document: YamlDocument): {
       path,
       template,
       headers,
+      readsMcpBody: readsMcpBody(route, file?.defaults, presets),
       location,
     })
   }
   return { claims, diagnostics }
+}
+
+function readsMcpBody(route: unknown, defaults: unknown, presets: Presets): boolean {
+  const [own, shared] = [toRecord(route), toRecord(defaults)]
+  const preset = presets.byName.get(String(own['extends'] ?? shared['extends']))
+  return toRecord(own['mcp'] ?? shared['mcp'] ?? preset?.mcp)['readBody'] === true
 }
 
 function readHeaders(headers: unknown): readonly HeaderValue[] | undefined {

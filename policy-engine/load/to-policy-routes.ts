@@ -65,6 +65,7 @@ export function toPolicyRoutes(
       // The WebSocket handshake is a GET. `websocket` in `defaults` or in a preset therefore affects only routes with
       // GET.
       websocket: settings.websocket === true && route.match.methods.includes('GET'),
+      ...toMcpRule(settings.mcp, route.match.methods),
       upstreamAuth: settings.upstreamAuth ?? 'none',
       headers: toHeaderRules(settings.headers),
       cors: toCorsRule(settings.cors),
@@ -102,6 +103,13 @@ function toSharedLimits(
     return limit
   })
   return { sharedLimits: Object.freeze(limits) }
+}
+
+/** MCP messages are POST requests. `mcp` in `defaults` or in a preset therefore affects only routes with POST. */
+function toMcpRule(entry: Settings['mcp'], methods: readonly string[]): Pick<PolicyRoute, 'mcp'> {
+  return entry?.readBody === true && methods.includes('POST')
+    ? { mcp: Object.freeze({ readBody: true }) }
+    : {}
 }
 
 function toScopeRule(route: RouteEntry): ScopeRule | undefined {

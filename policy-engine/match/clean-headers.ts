@@ -120,6 +120,7 @@ export function cleanHeaders(raw: readonly string[], httpVersion: string): Clean
     contentLength: bytes,
     offersUpgrade: nominated.has('upgrade'),
     header: headerAmong,
+    mcpCall: undefined,
   }
 }
 

@@ -1,4 +1,5 @@
 import { foldHeaderName } from './header-kind.ts'
+import type { McpCall } from './mcp-call.ts'
 
 /** Result for a header that occurs more than once or in another spelling: the value of the header is ambiguous. */
 export const AMBIGUOUS = Symbol('ambiguous')
@@ -7,6 +8,8 @@ export const AMBIGUOUS = Symbol('ambiguous')
 export type HeaderSource = {
   /** @returns undefined if the header is missing. */
   header(name: string): string | undefined | typeof AMBIGUOUS
+  /** The MCP call in the body, on a path with `mcp.readBody`. */
+  readonly mcpCall?: McpCall | undefined
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { HeaderValue } from '../load/policy-route.ts'
 import { AMBIGUOUS, type HeaderSource } from './find-header.ts'
+import { readMatchHeader } from './mcp-headers.ts'
 
 /**
  * Routes of one method and path that differ in their required headers.
@@ -56,7 +57,7 @@ export function entriesOf<T>({ layers, base }: HeaderChoice<T>): readonly T[] {
 export function chooseByHeaders<T>(choice: HeaderChoice<T>, request: HeaderSource): T | undefined {
   const values = new Map<string, string>()
   for (const name of choice.names) {
-    const value = readHeader(request, name)
+    const value = readMatchHeader(request, name)
     if (value === AMBIGUOUS) return undefined
     if (value !== undefined) values.set(name, value)
   }
@@ -71,40 +72,4 @@ export function chooseByHeaders<T>(choice: HeaderChoice<T>, request: HeaderSourc
 /** Joins header values to one key. Values cannot contain the separator, a line break. RFC 9110 section 5.5. */
 function joinValues(values: readonly string[]): string {
   return values.join('\n')
-}
-
-const MCP_PREFIX = 'mcp-'
-const MCP_VERSION = 'mcp-protocol-version'
-/** An MCP revision is a date. */
-const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
-/** Matches characters that some servers strip: surrounding spaces, a byte order mark, control characters. */
-const IS_READ_OTHERWISE = /^\s|\s$|\p{Cc}/u
-const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
-
-/** Returns whether MCP repeats a value of the body in the header. @param name in lower case. */
-export function isMcpValue(name: string): boolean {
-  return name.startsWith(MCP_PREFIX) && name !== MCP_VERSION
-}
-
-/**
- * Reads a header. If `mcp-protocol-version` contains no MCP revision, all other `mcp-` headers are ambiguous.
- * MCP encodes values that are not plain ASCII as Base64. After decoding, each tool has the same name in both notations.
- * Source: MCP 2026-07-28, Streamable HTTP.
- */
-function readHeader(request: HeaderSource, name: string): string | undefined | typeof AMBIGUOUS {
-  const value = request.header(name)
-  if (typeof value !== 'string' || !isMcpValue(name)) return value
-  const version = request.header(MCP_VERSION)
-  if (typeof version !== 'string' || !MCP_REVISION.test(version)) return AMBIGUOUS
-  const encoded = BASE64.exec(value)?.[1]
-  const decoded = !value.startsWith('=?') ? value : encoded === undefined ? undefined : decodeUtf8(encoded)
-  return decoded === undefined || IS_READ_OTHERWISE.test(decoded) ? AMBIGUOUS : decoded
-}
-
-function decodeUtf8(base64: string): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(base64, 'base64'))
-  } catch {
-    return undefined
-  }
 }

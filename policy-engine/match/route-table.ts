@@ -26,6 +26,11 @@ export type RouteTable<T> = {
   match(method: string, path: string, request?: HeaderSource): Match<T>
   /** Returns the routes of a canonical path by method, independent of their required headers. */
   routesAt(path: string): ReadonlyMap<string, readonly T[]>
+  /**
+   * Returns the routes of a path if the gateway must read the MCP call from the body before it matches the request.
+   * undefined for all other requests.
+   */
+  mcpRoutes(method: string, path: string): readonly T[] | undefined
 }
 
 /** Route for the table. `matchHeaders` are required headers. Without `matchHeaders`, a request may have any headers. */
@@ -37,6 +42,8 @@ export type Routable = {
    * Returns whether the route excludes a path that its template matches. Default: the route serves all these paths.
    */
   readonly excludes?: ((path: string) => boolean) | undefined
+  /** Whether POST requests match by the MCP call in their body. Default: no. */
+  readonly readsMcpBody?: boolean
 }
 
 type Entry<T> = { readonly route: T; readonly names: readonly string[] }
@@ -46,12 +53,16 @@ type PathEntry<T> = {
   readonly only: Entry<T> | undefined
   readonly choice: HeaderChoice<Entry<T>> | undefined
   readonly excludes: Routable['excludes']
+  /** All routes of the entry, if one of them reads the body. */
+  readonly mcpRoutes: readonly T[] | undefined
 }
 
 const NOT_FOUND = Object.freeze({ kind: 'not_found' as const })
 const NO_HEADERS: HeaderSource = Object.freeze({ header: () => undefined })
 /** Number of routes in one step. A step takes some hundred microseconds. */
 const STEP_ROUTES = 32
+/** Only POST requests contain MCP messages. */
+const MCP_METHOD = 'POST'
 const MAX_PARAMETER_LENGTH = 1_048_576 // safe upper bound, because request targets have a much lower limit
 
 /**
@@ -81,9 +92,11 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
   })
   const methods = new Set<string>()
   let placed = 0
+  let readsBodies = false
   for (const { method, template, candidates } of groups.values()) {
     if (placed++ % STEP_ROUTES === 0) yield
-    const pathEntry = toPathEntry(candidates)
+    const pathEntry = toPathEntry(method, candidates)
+    readsBodies ||= pathEntry.mcpRoutes !== undefined
     methods.add(method)
     router.on(method as HTTPMethod, routerPath(template), () => undefined, pathEntry)
     // `**` also matches the path before it, unless another route has exactly this path.
@@ -133,6 +146,10 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
       }
       return found
     },
+    mcpRoutes(method: string, path: string): readonly T[] | undefined {
+      if (!readsBodies || method !== MCP_METHOD || !path.startsWith('/')) return undefined
+      return (find(method, path, protect(path))?.store as PathEntry<T> | undefined)?.mcpRoutes
+    },
   })
 }
 
@@ -174,12 +191,18 @@ function groupKey(method: string, template: PathTemplate): string {
   return `${method} ${shapeOf(template)}`
 }
 
-function toPathEntry<T extends Routable>(candidates: readonly Candidate<Entry<T>>[]): PathEntry<T> {
+function toPathEntry<T extends Routable>(
+  method: string,
+  candidates: readonly Candidate<Entry<T>>[],
+): PathEntry<T> {
   const [first] = candidates
   const excludes = first?.route.route.excludes // all candidates have the same path template
+  const routes = candidates.map(({ route }) => route.route)
+  const readsBody = method === MCP_METHOD && routes.some(({ readsMcpBody }) => readsMcpBody === true)
+  const mcpRoutes = readsBody ? routes : undefined
   return candidates.length === 1 && first?.headers.length === 0
-    ? { only: first.route, choice: undefined, excludes }
-    : { only: undefined, choice: compileHeaderChoice(candidates), excludes }
+    ? { only: first.route, choice: undefined, excludes, mcpRoutes }
+    : { only: undefined, choice: compileHeaderChoice(candidates), excludes, mcpRoutes }
 }
 
 function entriesAt<T>({ only, choice }: PathEntry<T>): readonly Entry<T>[] {

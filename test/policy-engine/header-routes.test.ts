@@ -235,7 +235,7 @@ function toClaim(route: Line & { readonly at: number }): RouteKey {
   const template = parsePathTemplate(route.path)
   if ('problem' in template) throw new Error(template.problem)
   const location = { file: 'a.policy.yaml', line: route.at, column: 1, length: 1, text: undefined }
-  return { ...route, template, headers: route.matchHeaders, location }
+  return { ...route, template, headers: route.matchHeaders, readsMcpBody: false, location }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { allowsMethod, type CorsRule } from '../../../policy-engine/load/policy-route.ts'
-import { describeCorsList, formatAuthentication } from '../../describe-rules.ts'
+import { describeCorsList, describeMcp, formatAuthentication } from '../../describe-rules.ts'
 import { type AccessShift, compareAccess, SAME, type Shift } from './compare-access.ts'
 import type { MatchedRoute } from './compare-conditions.ts'
 import { describeScopes, describeService } from './describe-route.ts'
@@ -32,6 +32,7 @@ export function compareRoutes(
     ...serviceDetails(old, now),
     ...upstreamPath(old, now, request),
   ]
+  const messages = request.method === 'POST' ? compareMcp(old, now) : []
   const cors = compareCors(old.route.policy.cors, now.route.policy.cors, request.method)
   const isReported = (side: keyof Shift) => !access[side] || details.some((one) => one[side])
   const together =
@@ -39,9 +40,9 @@ export function compareRoutes(
       ? []
       : [{ what: 'callers', old: 'listed above', now: 'different', ...pick(access) }]
   return {
-    gains: access.gains || cors.some((one) => one.gains),
-    loses: access.loses || cors.some((one) => one.loses),
-    details: [...details, ...together, ...cors],
+    gains: access.gains || [...messages, ...cors].some((one) => one.gains),
+    loses: access.loses || [...messages, ...cors].some((one) => one.loses),
+    details: [...details, ...together, ...messages, ...cors],
   }
 }
 
@@ -133,6 +134,21 @@ function upstreamPath(
   const isRewriteChanged = one !== other
   return [
     { what: 'rewrite', old: isRewriteChanged ? one : before, now: isRewriteChanged ? other : after, ...SAME },
+  ]
+}
+
+/**
+ * Compares the handling of MCP messages. A route that reads the body rejects requests whose body is not an MCP message or
+ * differs from the headers.
+ */
+function compareMcp(
+  { route: { policy: old } }: MatchedRoute,
+  { route: { policy: now } }: MatchedRoute,
+): readonly Detail[] {
+  const [before, after] = [describeMcp(old), describeMcp(now)]
+  if (before === after) return []
+  return [
+    { what: 'mcp', old: before, now: after, gains: now.mcp === undefined, loses: old.mcp === undefined },
   ]
 }
 

@@ -43,9 +43,9 @@ export function exportOpenapi(
       return match.kind === 'route' ? { ...match, route: match.route.policy } : match
     },
     sources: [],
-    extend: (route) => {
+    extend: (route, method) => {
       shown.add(route)
-      const keys = options.withKeys ? routeKeys(route) : {}
+      const keys = options.withKeys ? routeKeys(route, method) : {}
       return Object.keys(keys).length === 0 ? {} : { 'x-scopegate': keys }
     },
   })

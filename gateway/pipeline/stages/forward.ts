@@ -1,6 +1,7 @@
 import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { forward as forwardToUpstream } from '../../upstreams/forward.ts'
 import type { ForwardRequest } from '../../upstreams/forward-request.ts'
+import { replayBody } from '../../upstreams/request-body.ts'
 import { openWebsocket, reserveSession } from '../open-websocket.ts'
 import type { ShapedContext } from '../request-context.ts'
 import { startUpstreamSpan } from '../request-spans.ts'
@@ -9,7 +10,7 @@ import { shapeResponse } from '../shape-response.ts'
 
 /**
  * Forwards the request to its upstream. Opens a WebSocket if the client requests a WebSocket and the route allows
- * WebSockets. Reads `route`, `canonical`, `upstreamPath`, `upstreamHeaders` and `upgraded`. Sets `forwarded`, whose
+ * WebSockets. Reads `route`, `canonical`, `body`, `upstreamPath`, `upstreamHeaders` and `upgraded`. Sets `forwarded`, whose
  * fields change until the response is complete.
  * @returns the rejection of a WebSocket: `request_malformed` (400), `sessions_exhausted` (429) or `overloaded` (503).
  *   Rejections that the upstream causes go to the responder later.
@@ -25,8 +26,13 @@ export function forward(context: ShapedContext): Rejection | undefined {
     response.once('close', slot.release)
     onUpgrade = (headers, socket) => openWebsocket(context, route, { upgraded, slot, headers, socket })
   }
-  const body = canonical.headers.body === 'none' ? undefined : request
-  if (body !== undefined) sendContinue(request, response)
+  const body =
+    canonical.headers.body === 'none'
+      ? undefined
+      : context.body === undefined
+        ? request
+        : replayBody(context.body)
+  if (body === request) sendContinue(request, response)
   context.forwarded = forwardToUpstream({
     upstream,
     method: context.method,

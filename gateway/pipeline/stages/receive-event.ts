@@ -1,7 +1,7 @@
-import type { IncomingMessage } from 'node:http'
 import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import type { EventsRoute } from '../../snapshot/route.ts'
 import type { EventOutcome } from '../../tokens/revocation/event-receiver.ts'
+import { readBody } from '../read-body.ts'
 import type { MatchedContext, RequestContext } from '../request-context.ts'
 import { type LocalReply, sendContinue } from '../send-reply.ts'
 
@@ -35,7 +35,7 @@ async function receiveSecurityEvent(
   const body = await readBody(request, { limitBytes: route.bodyLimitBytes, timeoutMs: BODY_TIMEOUT_MS })
   if (body === 'too_large') return { rejected: 'body_too_large', limitBytes: route.bodyLimitBytes }
   if (body === 'too_slow') return { rejected: 'body_timed_out' }
-  return toReply(context, await route.receive(body.text, context))
+  return toReply(context, await route.receive(body.bytes.toString('latin1'), context))
 }
 
 function toReply(
@@ -56,32 +56,4 @@ function toReply(
   const body = JSON.stringify({ err, description })
   headers.push('content-type', 'application/json', 'content-language', 'en')
   return { status: 400, headers: [...headers, 'content-length', String(Buffer.byteLength(body))], body }
-}
-
-/**
- * Reads the body of a request, with a limit on its size and a deadline. Beyond a limit, the rest of the body is
- * drained. The connection stays open, and the caller decides when to close the connection.
- * @returns the bytes as Latin-1; `too_large`; `too_slow`, which includes a connection that closes early.
- */
-function readBody(
-  request: IncomingMessage,
-  limits: { readonly limitBytes: number; readonly timeoutMs: number },
-): Promise<{ readonly text: string } | 'too_large' | 'too_slow'> {
-  return new Promise((resolve) => {
-    let text = ''
-    const end = (outcome: { readonly text: string } | 'too_large' | 'too_slow'): void => {
-      clearTimeout(deadline)
-      request.off('data', take).off('end', whole).off('close', gone)
-      request.resume()
-      resolve(outcome)
-    }
-    const take = (chunk: Buffer): void => {
-      text += chunk.toString('latin1')
-      if (text.length > limits.limitBytes) end('too_large')
-    }
-    const whole = (): void => end({ text })
-    const gone = (): void => end('too_slow')
-    const deadline = setTimeout(end, limits.timeoutMs, 'too_slow')
-    request.on('data', take).on('end', whole).on('close', gone)
-  })
 }

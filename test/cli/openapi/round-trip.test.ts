@@ -52,6 +52,7 @@ const generatedRoute = fc
     isShared: fc.boolean(),
     timeoutMs: fc.option(fc.constantFrom(250, 90_000, 7_200_000), { nil: undefined }),
     bodyLimitBytes: fc.option(fc.constantFrom(1, 1_024, 10_485_760), { nil: undefined }),
+    readsMcpBody: fc.boolean(),
     upstreamAuth: fc.constantFrom('none' as const, 'assertion' as const, 'forward' as const),
     authentication: fc.option(
       fc.constantFrom({ acr: ['phr', 'mfa'], maxAgeSeconds: undefined }, { acr: [], maxAgeSeconds: 300 }),
@@ -105,6 +106,7 @@ const generatedRoute = fc
       // With only one scope, `any` and `all` are equivalent. The import writes `all`.
       scopes: one.all.length + any.length === 0 || any.length === 1 ? undefined : { all: one.all, any },
       rateLimit: one.limit === null ? undefined : { requests: one.limit, perMs: 60_000, by: 'client' },
+      ...(one.readsMcpBody && one.methods.includes('POST') ? { mcp: { readBody: true } } : {}),
       ...(one.isShared ? { sharedLimits: [SHARED] } : {}),
     })
   })
@@ -137,9 +139,11 @@ function meaning(routes: readonly PolicyRoute[]): ReadonlyMap<string, object> {
     routes
       .flatMap((route) =>
         route.methods.map((method) => {
-          const { name: _name, methods: _methods, owner: _owner, source: _source, when, ...rest } = route
+          const { name: _name, methods: _methods, owner: _owner, source: _source, when, mcp, ...rest } = route
           const conditions = when.map(({ claim, test }) => ({ claim, test }))
-          return [`${method} ${route.path}`, { ...rest, when: conditions }] as const
+          // Only POST requests have MCP messages.
+          const own = { ...rest, when: conditions, ...(method === 'POST' ? { mcp } : {}) }
+          return [`${method} ${route.path}`, own] as const
         }),
       )
       .toSorted(([a], [b]) => (a < b ? -1 : 1)),

@@ -107,6 +107,32 @@ t.test('decide() accepts a token only for the resource of the path', async (t) =
   })
 })
 
+t.test('decide() takes the MCP call of a simulated request from its headers', async (t) => {
+  const route = (name: string, value: string) =>
+    aPolicyRoute({
+      name,
+      methods: ['POST'],
+      path: '/mcp',
+      matchHeaders: [
+        { name: 'mcp-method', value: 'tools/call' },
+        { name: 'mcp-name', value },
+      ],
+      scopes: undefined,
+      mcp: { readBody: true },
+    })
+  const tools = policiesOf(route('tools/a', 'a'), route('tools/b', 'b'))
+  const ask = (...headers: readonly string[]) =>
+    decideFor(aRequest({ method: 'POST', path: '/mcp', headers }), undefined, tools)
+  const call = ['mcp-method', 'tools/call', 'mcp-name']
+  t.equal(ask(...call, 'b').route?.policy.name, 'tools/b', 'without MCP-Protocol-Version')
+  t.equal(ask(...call, `=?base64?${btoa('a')}?=`).route?.policy.name, 'tools/a')
+  t.match(ask(...call, 'c').rejection, { rejected: 'route_unknown' })
+  t.match(ask().rejection, { rejected: 'mcp_body_invalid' }, 'no body')
+  t.match(ask('mcp-method', 'tools/call').rejection, { rejected: 'mcp_headers_differ' })
+  t.match(ask('mcp-method', 'ping', 'mcp-name', 'a').rejection, { rejected: 'mcp_headers_differ' })
+  t.match(ask(...call, 'a', 'mcp-name', 'b').rejection, { rejected: 'mcp_headers_differ' })
+})
+
 t.test('decide() returns the caller identity and the upstream path', async (t) => {
   const writer = aCaller({ scopes: new Set(['courses:write']) })
   t.match(decideFor(aRequest({ method: 'PATCH' }), writer, readers), {

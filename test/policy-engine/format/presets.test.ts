@@ -135,7 +135,7 @@ t.test('readPresets() lists every problem', async (t) => {
 
 t.test('defaults accept every key that a route accepts', async (t) => {
   const { routes, codes } = load(
-    `defaults: { anonymous: deny, bodyLimit: 1KiB, websocket: true, enforce: report, headers: { request: { remove: [X-A] } } }
+    `defaults: { anonymous: deny, bodyLimit: 1KiB, websocket: true, mcp: { readBody: true }, enforce: report, headers: { request: { remove: [X-A] } } }
 routes:
   - { name: get, match: { methods: [GET], path: /a } }
   - { name: post, match: { methods: [POST], path: /a } }
@@ -145,8 +145,9 @@ routes:
   const headers = { request: { remove: ['x-a'] } }
   t.match(routes, [
     { bodyLimitBytes: 1_024, websocket: true, enforce: 'report', headers },
-    { bodyLimitBytes: 1_024, websocket: false, enforce: 'report', headers },
+    { bodyLimitBytes: 1_024, websocket: false, mcp: { readBody: true }, enforce: 'report', headers },
   ])
+  t.notHas(routes[0], { mcp: {} }, 'only POST requests have MCP messages')
 })
 
 t.test(

@@ -182,6 +182,17 @@ t.test('a route for an MCP tool matches with the protocol version that its heade
   )
 })
 
+t.test(
+  'diff reports that a route reads MCP messages, because such a route rejects other bodies',
+  async (t) => {
+    const route = (change: Partial<PolicyRoute>) =>
+      side([aPolicyRoute({ methods: ['GET', 'POST'], ...change })])
+    const [plain, reading] = [route({}), route({ mcp: { readBody: true } })]
+    t.match(say(plain, reading), /POST .*\n {4}mcp +none {2}-> {2}readBody +NARROWED\n0 widened, 1 narrowed/)
+    t.match(say(reading, plain), /mcp +readBody {2}-> {2}none +WIDENED\n1 widened, 0 narrowed/)
+  },
+)
+
 t.test('reports a renamed route, and counts it as no change', async (t) => {
   const { changes, renamed } = comparePolicies(
     side([aPolicyRoute()]),
