@@ -1,6 +1,6 @@
 // Shows which parts of the gateway use its CPU time. The load is the load of the row `cached token` of
-// docs/benchmarks.md. With --first-use, each request has a new JWT. Usage: node bench/profile.ts [--first-use] [--keep
-// FILE.cpuprofile]
+// docs/benchmarks.md. With --first-use, each request has a new JWT. With --sample-ratio, the gateway sends a share of
+// its traces to a receiver. Usage: node bench/profile.ts [--first-use | --sample-ratio RATIO] [--keep FILE.cpuprofile]
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -10,6 +10,7 @@ import { pinCores } from './pin-cores.ts'
 import { printProgress } from './print-progress.ts'
 import { startGatewaySubject } from './product/start-gateway-subject.ts'
 import { startJwtSubjects } from './product/start-jwt-subjects.ts'
+import { startSpanReceiver, tracingSettings } from './product/start-span-receiver.ts'
 import { formatProfile } from './profile/format-profile.ts'
 import { type CpuProfile, readSelfTimes } from './profile/read-self-times.ts'
 import { runProgram } from './run-program.ts'
@@ -20,8 +21,16 @@ const WARM_UP_SECONDS = 4
 const SECONDS = 10
 
 await runProgram(async ({ cleanup, folder }) => {
-  const { keep, 'first-use': isFirstUse } = parseArgs({
-    options: { keep: { type: 'string' }, 'first-use': { type: 'boolean' } },
+  const {
+    keep,
+    'first-use': isFirstUse,
+    'sample-ratio': sampleRatio,
+  } = parseArgs({
+    options: {
+      keep: { type: 'string' },
+      'first-use': { type: 'boolean' },
+      'sample-ratio': { type: 'string' },
+    },
   }).values
   const cores = pinCores()
   const profiles = join(folder, 'profiles')
@@ -30,7 +39,11 @@ await runProgram(async ({ cleanup, folder }) => {
   const upstream = await startUpstream({ cores: cores?.others, folder, cleanup })
   const load = await startLoad({ cores: cores?.others, folder, cleanup })
   const nodeOptions = ['--cpu-prof', `--cpu-prof-dir=${profiles}`]
-  const product = { cores, folder, cleanup, upstream: upstream.url, nodeOptions }
+  const settings =
+    sampleRatio === undefined
+      ? {}
+      : tracingSettings((await startSpanReceiver(cleanup)).url, Number(sampleRatio))
+  const product = { cores, folder, cleanup, upstream: upstream.url, nodeOptions, settings }
   const gateway =
     isFirstUse === true
       ? (await startJwtSubjects(product)).firstEs256

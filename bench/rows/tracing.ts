@@ -1,7 +1,4 @@
-import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { BenchError } from '../bench-error.ts'
 import { checkOut } from '../check-out.ts'
@@ -13,6 +10,7 @@ import { describeSample, type Measured } from '../measure-rounds.ts'
 import { obtainToken } from '../product/obtain-token.ts'
 import { gatewaySubject, SCOPE } from '../product/start-gateway-subject.ts'
 import { startProduct } from '../product/start-product.ts'
+import { startSpanReceiver, tracingSettings } from '../product/start-span-receiver.ts'
 import type { Bench, Row } from '../row.ts'
 import type { Sample } from '../sample.ts'
 import type { Subject } from '../subject.ts'
@@ -43,7 +41,7 @@ export const tracing: Row = {
     const { cores, cleanup, previous: revision } = bench
     const upstream = await startUpstream({ cores: cores?.others, folder: bench.folder, cleanup })
     const generator = await startLoad({ cores: cores?.others, folder: bench.folder, cleanup })
-    const receiver = await startReceiver(cleanup)
+    const receiver = await startSpanReceiver(cleanup)
     const product = await startProduct({ cores, folder: bench.folder, cleanup, upstream: upstream.url })
     const token = await obtainToken(product, SCOPE)
     await product.gateway.stop()
@@ -52,14 +50,10 @@ export const tracing: Row = {
       own: { readonly folder: string; readonly cleanup: Cleanup },
     ) => {
       const load = await startLoad({ cores: cores?.others, ...own })
-      const settings = {
-        SCOPEGATE_TRACING__ENDPOINT: receiver.url,
-        SCOPEGATE_TRACING__SAMPLE_RATIO: String(sampleRatio),
-      }
       const gateway = await product.startGateway({
         ...own,
         checkout,
-        settings: sampleRatio === undefined ? {} : settings,
+        settings: sampleRatio === undefined ? {} : tracingSettings(receiver.url, sampleRatio),
       })
       const subject = gatewaySubject(gateway, { name, cores, token })
       const { url, headers } = subject.target
@@ -153,21 +147,4 @@ async function measureTogether(gateways: readonly Loaded[], seconds: number): Pr
     // Without the other gateways of this round.
     othersMicros: sample.othersMicros && Math.max(0, sample.othersMicros - (ownMicros - sample.cpuMicros)),
   }))
-}
-
-/** Starts an OTLP receiver that accepts all spans and only counts the exports. */
-async function startReceiver(cleanup: Cleanup): Promise<{ readonly url: string; exports(): number }> {
-  let exports = 0
-  const server = createServer((request, response) => {
-    exports += 1
-    request.resume()
-    request.on('end', () => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end())
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  cleanup.add(() => {
-    server.close()
-    server.closeAllConnections()
-  })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, exports: () => exports }
 }
