@@ -15,10 +15,14 @@ export function createSampler({
   sampleRatio,
 }: Pick<TracingSettings, 'sampler' | 'sampleRatio'>): Sampler {
   const ratio = sampler.endsWith('traceidratio') ? sampleRatio : sampler.endsWith('always_on') ? 1 : 0
-  const limit = ratio * 16 ** RANDOM_DIGITS
+  const limit = Math.ceil(ratio * 16 ** RANDOM_DIGITS)
+    .toString(16)
+    .padStart(RANDOM_DIGITS, '0')
+  // Compares texts of the same length, because the conversion to a number costs more.
+  const isBelowLimit = (digits: string) => limit.length > RANDOM_DIGITS || digits < limit
   const isParentBased = sampler.startsWith('parentbased_')
   return (traceId, isParentSampled) =>
     isParentBased && isParentSampled !== undefined
       ? isParentSampled
-      : Number.parseInt(traceId.slice(-RANDOM_DIGITS), 16) < limit
+      : isBelowLimit(traceId.slice(-RANDOM_DIGITS))
 }
