@@ -29,6 +29,5 @@ export function observeDurations(
 /** Returns the trace ID of a sampled trace. Without tracing, the sender decides about the trace. */
 function exemplarTraceId(request: FastifyRequest, span: Span | undefined): string | undefined {
   if (span === undefined) return sampledTraceId(request.headers['traceparent'])
-  const { traceFlags, traceId } = span.spanContext()
-  return (traceFlags & 1) === 1 ? traceId : undefined
+  return span.isSampled ? span.traceId : undefined
 }

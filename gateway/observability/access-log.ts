@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import type { TraceContext } from '../../platform/tracing/tracing.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { abbreviateList } from './abbreviate-list.ts'
 import type { Decision } from './decision.ts'
@@ -10,7 +11,7 @@ export type AccessEntry = {
   /** Whether another proxy asked for a decision on the request, and forwards the request itself. */
   readonly isDecision: boolean
   /** IDs of the server span. Undefined without tracing. */
-  readonly trace: { readonly trace_id: string; readonly span_id: string } | undefined
+  readonly trace: Pick<TraceContext, 'traceId' | 'spanId'> | undefined
   /** `undefined` if the request is malformed. */
   readonly method: string | undefined
   /** Canonical path; `undefined` if the target has no canonical form. */
@@ -188,8 +189,8 @@ function toEscape(character: string): string {
 }
 
 /** Both IDs are hexadecimal, so JSON needs no escapes. */
-function traceIds({ trace_id, span_id }: NonNullable<AccessEntry['trace']>): string {
-  return `,"trace_id":"${trace_id}","span_id":"${span_id}"`
+function traceIds({ traceId, spanId }: NonNullable<AccessEntry['trace']>): string {
+  return `,"trace_id":"${traceId}","span_id":"${spanId}"`
 }
 
 function milliseconds(value: number): number {

@@ -1,5 +1,5 @@
 import { methodLabel, spanMethod } from '../../platform/http-labels.ts'
-import { type Span, type Tracing, traceHeaders } from '../../platform/tracing/tracing.ts'
+import { addTraceHeaders, type Span, type Tracing } from '../../platform/tracing/tracing.ts'
 import { tokenKind } from '../tokens/cache/token-kind.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -23,8 +23,7 @@ export function startUpstreamSpan(
     })
   }
   const headers = hasTraceHeader(upstreamHeaders) ? withoutTraceHeaders(upstreamHeaders) : upstreamHeaders
-  headers.push(...traceHeaders(context.upstreamSpan ?? span))
-  return headers
+  return addTraceHeaders(headers, context.upstreamSpan ?? span)
 }
 
 function hasTraceHeader(headers: readonly string[]): boolean {
@@ -37,8 +36,10 @@ function withoutTraceHeaders(headers: readonly string[]): string[] {
 }
 
 function isTraceHeader(name: string): boolean {
-  // The comparison of the length spares a lower-case copy of each name.
-  return (name.length === 11 || name.length === 10) && TRACE_HEADERS.has(name.toLowerCase())
+  // The comparisons spare a lower-case copy of each name.
+  if (name.length !== 11 && name.length !== 10) return false
+  if ((name.charCodeAt(0) | 0x20) !== 0x74) return false
+  return TRACE_HEADERS.has(name.toLowerCase())
 }
 
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])

@@ -1,5 +1,4 @@
 import { sampledTraceId } from '../../platform/tracing/traceparent.ts'
-import { traceFields } from '../../platform/tracing/tracing.ts'
 import type { AccessEntry } from '../observability/access-log.ts'
 import { decisionOf } from '../observability/decision.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
@@ -66,8 +65,7 @@ export function createRequestTracker(
 /** Returns the trace ID of the request if the trace is recorded. Without tracing, the client decides about the trace. */
 function exemplarTraceId({ span, canonical }: RequestContext): string | undefined {
   if (span === undefined) return sampledTraceId(canonical?.headers.header('traceparent'))
-  const { traceFlags, traceId } = span.spanContext()
-  return (traceFlags & 1) === 1 ? traceId : undefined
+  return span.isSampled ? span.traceId : undefined
 }
 
 /** Returns the error type of a span. A request that became a WebSocket session has no error. */
@@ -86,7 +84,7 @@ function accessEntry(context: RequestContext, status: number, nowMs: number): Ac
     timeMs: context.timeMs,
     requestId: context.requestId,
     isDecision: context.isDecision,
-    trace: traceFields(context.span),
+    trace: context.span,
     method: context.method,
     path: context.canonical?.path,
     routeFields: route?.logFields ?? '',

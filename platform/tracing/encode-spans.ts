@@ -39,6 +39,7 @@ const START_BYTES = 256 * 1024
 const USUAL_LENGTH_BYTES = 2
 const NANOS_PER_MS = 1_000_000
 const TWO_TO_32 = 2 ** 32
+const IS_SAMPLED = 0x001
 const HAS_IS_REMOTE = 0x100
 const IS_REMOTE = 0x200
 
@@ -65,13 +66,11 @@ export function createSpanEncoder({
 }
 
 function encodeSpan(out: Output, span: RecordedSpan): void {
-  const { name, kind, attributes, parent } = span
-  const { traceId, spanId, traceFlags, traceState } = span.spanContext()
+  const { traceId, spanId, traceState, name, kind, attributes, parent } = span
   const start = out.startMessage(SECOND_MESSAGE)
   out.hex(TRACE_ID, traceId)
   out.hex(SPAN_ID, spanId)
-  const state = traceState?.serialize() ?? ''
-  if (state !== '') out.text(TRACE_STATE, state)
+  if (traceState !== '') out.text(TRACE_STATE, traceState)
   if (parent !== undefined) out.hex(PARENT_SPAN_ID, parent.spanId)
   out.text(NAME, name)
   out.byte(KIND)
@@ -83,7 +82,7 @@ function encodeSpan(out: Output, span: RecordedSpan): void {
   out.byte(2)
   out.byte(STATUS_CODE)
   out.byte(span.statusCode)
-  out.flags((traceFlags & 0xff) | HAS_IS_REMOTE | (parent?.isRemote === true ? IS_REMOTE : 0))
+  out.flags(IS_SAMPLED | HAS_IS_REMOTE | (parent?.isRemote === true ? IS_REMOTE : 0))
   out.endMessage(start)
 }
 
@@ -137,8 +136,7 @@ class Output {
   hex(tag: number, digits: string): void {
     this.byte(tag)
     this.byte(digits.length / 2)
-    for (let at = 0; at < digits.length; at += 2)
-      this.byte(nibble(digits.charCodeAt(at)) * 16 + nibble(digits.charCodeAt(at + 1)))
+    this.#at += this.#bytes.write(digits, this.#at, 'hex')
   }
 
   /** Writes a time in nanoseconds. A double cannot hold the nanoseconds since 1970, so the function adds two halves. */
@@ -227,11 +225,6 @@ function byteLength(text: string): number {
   if (text.length > SHORT_TEXT) return Buffer.byteLength(text)
   for (let at = 0; at < text.length; at += 1) if (text.charCodeAt(at) >= 0x80) return Buffer.byteLength(text)
   return text.length
-}
-
-/** Returns the value of a hexadecimal digit in lower case. */
-function nibble(code: number): number {
-  return code < 0x3a ? code - 0x30 : code - 0x57
 }
 
 function varintBytes(value: number): number {

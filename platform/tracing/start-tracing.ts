@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomFillSync } from 'node:crypto'
 import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
-import { createTraceState, type SpanContext, SpanKind, TraceFlags, type TraceState } from '@opentelemetry/api'
+import { createTraceState, SpanKind } from '@opentelemetry/api'
 import { OTLPExporterError } from '@opentelemetry/otlp-exporter-base'
 import {
   convertLegacyHttpOptions,
@@ -13,12 +13,12 @@ import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import type { Logger } from '../logging/logger.ts'
 import { createSpanEncoder, type SpanSource } from './encode-spans.ts'
-import { RecordedSpan, UnrecordedSpan } from './recorded-span.ts'
+import { RecordedSpan, type SpanParent, UnrecordedSpan } from './recorded-span.ts'
 import { createSampler } from './sampler.ts'
 import { type SpanExporter, SpanQueue } from './span-queue.ts'
 import { traceStores } from './store-spans.ts'
 import { parseTraceparent } from './traceparent.ts'
-import { failSpan, type Span, type SpanAttributes, type Tracing } from './tracing.ts'
+import { failSpan, type Span, type SpanAttributes, type TraceContext, type Tracing } from './tracing.ts'
 import type { TracingMeter } from './tracing-metrics.ts'
 import type { TracingSettings, TracingTls } from './tracing-settings.ts'
 
@@ -63,10 +63,10 @@ export function startTracing(options: {
   }
 
   function startClientSpan(name: string, parent: Span, attributes: SpanAttributes): Span {
-    const context = parent.spanContext()
-    const { traceId, traceState } = context
-    const own = toContext(traceId, nextIds().spanId, { isSampled: true, traceState })
-    return new RecordedSpan(owner, own, { name, kind: SpanKind.CLIENT, parent: context, attributes })
+    const { traceId, traceState, spanId } = parent
+    const context = { traceId, traceState, spanId: nextIds().spanId }
+    const parentSpan = { spanId, isRemote: false }
+    return new RecordedSpan(owner, context, { name, kind: SpanKind.CLIENT, parent: parentSpan, attributes })
   }
 
   const stopTracingStores = traceStores({ current, startClientSpan })
@@ -76,12 +76,8 @@ export function startTracing(options: {
       const parent = headers === undefined ? undefined : remoteContext(headers)
       const ids = nextIds()
       const traceId = parent?.traceId ?? ids.traceId
-      const isRecorded = sample(traceId, parent && isSampled(parent))
-      const context = toContext(traceId, ids.spanId, {
-        isSampled: isRecorded,
-        traceState: parent?.traceState,
-      })
-      return isRecorded
+      const context = { traceId, spanId: ids.spanId, traceState: parent?.traceState ?? '' }
+      return sample(traceId, parent?.isSampled)
         ? new RecordedSpan(owner, context, { name, kind: SpanKind.SERVER, parent })
         : new UnrecordedSpan(context)
     },
@@ -153,7 +149,7 @@ const AGENT_OPTIONS = { keepAlive: true, maxSockets: 1 }
  * Returns a function that returns random IDs of a trace and of a span, in hexadecimal digits. The IDs are parts of one
  * random text, because a part costs less than a conversion for each ID.
  */
-function createIdSource(): () => Pick<SpanContext, 'traceId' | 'spanId'> {
+function createIdSource(): () => Pick<TraceContext, 'traceId' | 'spanId'> {
   const pool = Buffer.allocUnsafe(2_400)
   let text = ''
   let at = 0
@@ -172,26 +168,10 @@ function createIdSource(): () => Pick<SpanContext, 'traceId' | 'spanId'> {
 /** Returns the context of the sender. Returns undefined for an invalid `traceparent`, which starts a new trace. */
 function remoteContext(
   headers: Readonly<Record<string, string | string[] | undefined>>,
-): SpanContext | undefined {
+): (TraceContext & SpanParent) | undefined {
   const parent = parseTraceparent(headers['traceparent'])
   if (parent === undefined) return undefined
-  const { traceId, spanId, isSampled } = parent
   const { tracestate } = headers
-  const traceState = typeof tracestate === 'string' ? createTraceState(tracestate) : undefined
-  return { ...toContext(traceId, spanId, { isSampled, traceState }), isRemote: true }
-}
-
-function toContext(
-  traceId: string,
-  spanId: string,
-  { isSampled, traceState }: { readonly isSampled: boolean; readonly traceState: TraceState | undefined },
-): SpanContext {
-  const traceFlags = isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE
-  return traceState === undefined
-    ? { traceId, spanId, traceFlags }
-    : { traceId, spanId, traceFlags, traceState }
-}
-
-function isSampled({ traceFlags }: SpanContext): boolean {
-  return (traceFlags & TraceFlags.SAMPLED) !== 0
+  const traceState = typeof tracestate === 'string' ? createTraceState(tracestate).serialize() : ''
+  return { ...parent, traceState, isRemote: true }
 }

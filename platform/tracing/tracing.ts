@@ -1,11 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { SpanContext } from '@opentelemetry/api'
+import type { TraceParent } from './traceparent.ts'
 
 export type SpanAttributes = Readonly<Record<string, string | number>>
 
+/** The IDs of a span, and whether the trace is recorded. */
+export type TraceContext = TraceParent & {
+  /** Value of the header `tracestate`. Empty: the sender is not trusted, or sent no valid state. */
+  readonly traceState: string
+}
+
 /** A span of a request or of a call. The span of a trace that is not recorded only has a context. */
-export type Span = {
-  spanContext(): SpanContext
+export type Span = TraceContext & {
   /** Returns whether the trace is recorded and the span has not ended. */
   isRecording(): boolean
   updateName(name: string): void
@@ -50,16 +55,16 @@ function errorType(error: unknown): string {
 /** Trace IDs of a request, as log fields. */
 export function traceFields(span: Span | undefined): { trace_id: string; span_id: string } | undefined {
   if (span === undefined) return undefined
-  const { traceId, spanId } = span.spanContext()
-  return { trace_id: traceId, span_id: spanId }
+  return { trace_id: span.traceId, span_id: span.spanId }
 }
 
-/** Headers that carry the context of `span` to the next service: name, value, name, value. */
-export function traceHeaders(span: Span): readonly string[] {
-  const { traceId, spanId, traceFlags, traceState } = span.spanContext()
-  const traceparent = `00-${traceId}-${spanId}-0${traceFlags & 1}`
-  const tracestate = traceState?.serialize() ?? ''
-  return tracestate === ''
-    ? ['traceparent', traceparent]
-    : ['traceparent', traceparent, 'tracestate', tracestate]
+/**
+ * Appends the headers that carry the context of `span` to the next service: name, value, name, value.
+ * @returns `headers`.
+ */
+export function addTraceHeaders(headers: string[], span: TraceContext): string[] {
+  const { traceId, spanId, isSampled, traceState } = span
+  headers.push('traceparent', `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`)
+  if (traceState !== '') headers.push('tracestate', traceState)
+  return headers
 }

@@ -1,7 +1,7 @@
 import { errors, Pool } from 'undici'
 import { parseJsonObject } from '../../../oauth/jwt/parse-json-object.ts'
 import { postForm } from '../../../platform/net/post-form.ts'
-import { type Tracing, traceHeaders } from '../../../platform/tracing/tracing.ts'
+import { addTraceHeaders, type Tracing } from '../../../platform/tracing/tracing.ts'
 import type { ClientSecret } from '../client-secret.ts'
 import { issuerTls } from '../issuer-tls.ts'
 import { IntrospectionError } from './introspection-error.ts'
@@ -92,7 +92,7 @@ export function openIntrospectionTransport(options: IntrospectionTransportOption
     if (tracing === undefined) return sendBody(form, signal, headers)
     return tracing.observe('POST introspection', attributes, () => {
       const span = tracing.current()
-      return sendBody(form, signal, span === undefined ? headers : [...headers, ...traceHeaders(span)])
+      return sendBody(form, signal, span === undefined ? headers : addTraceHeaders([...headers], span))
     })
   }
 

@@ -109,7 +109,7 @@ t.test('a request that is not sampled has no spans, and its trace context says s
   const { gateway, upstream, log } = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, tracing: { endpoint: receiver.url, sampleRatio: 0 } }),
   })
-  const headers = { traceparent: TRACEPARENT, tracestate: 'vendor=of-the-client' }
+  const headers = { Traceparent: TRACEPARENT, TRACESTATE: 'vendor=of-the-client' }
   const { status } = await send(`${gateway.url}/pub/x`, { headers })
   t.equal(status, 200)
   const line = await until('the access line', async () => log().find(({ event }) => event === 'access'))

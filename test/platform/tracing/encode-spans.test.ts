@@ -32,7 +32,7 @@ const decode = (bytes: Uint8Array) =>
 const SCOPE = { name: 'scopegate', version: '1.2.3' }
 const RESOURCE = resourceFromAttributes({ 'service.name': 'gateway', 'process.pid': 4_194_304 })
 const TRACE_ID = '0af7651916cd43dd8448eb211c80319c'
-const PARENT = { traceId: TRACE_ID, spanId: 'b7ad6b7169203331', traceFlags: 1 }
+const PARENT = { spanId: 'b7ad6b7169203331', isRemote: false }
 
 /** Returns the span in the form that the serializer of OpenTelemetry expects. */
 function toReadable(span: RecordedSpan) {
@@ -40,11 +40,12 @@ function toReadable(span: RecordedSpan) {
     Math.floor(ms / 1_000),
     (Math.floor(ms) % 1_000) * 1_000_000 + Math.round((ms - Math.floor(ms)) * 1_000_000),
   ]
-  const { name, kind, attributes, parent, startTimeMs, durationMs, statusCode } = span
+  const { traceId, spanId, traceState, name, kind, attributes, parent, startTimeMs, durationMs, statusCode } =
+    span
   return {
     ...{ name, kind, attributes, resource: RESOURCE, instrumentationScope: SCOPE },
-    ...(parent === undefined ? {} : { parentSpanContext: parent }),
-    spanContext: () => span.spanContext(),
+    ...(parent === undefined ? {} : { parentSpanContext: { ...parent, traceId, traceFlags: 1 } }),
+    spanContext: () => ({ traceId, spanId, traceFlags: 1, traceState: createTraceState(traceState) }),
     startTime: hrTime(startTimeMs),
     endTime: hrTime(startTimeMs + durationMs),
     duration: hrTime(durationMs),
@@ -57,12 +58,15 @@ function toReadable(span: RecordedSpan) {
 function endedSpans(): RecordedSpan[] {
   const spans: RecordedSpan[] = []
   const owner = { onEnd: (span: RecordedSpan) => void spans.push(span) }
-  const context = { traceId: TRACE_ID, spanId: '00f067aa0ba902b7', traceFlags: 1 }
-  const traceState = createTraceState('vendor=kept,other=1')
+  const context = { traceId: TRACE_ID, spanId: '00f067aa0ba902b7', traceState: '' }
   const server = { name: 'HTTP', kind: SpanKind.SERVER }
   const open = [
     new RecordedSpan(owner, context, { ...server, parent: undefined }),
-    new RecordedSpan(owner, { ...context, traceState }, { ...server, parent: { ...PARENT, isRemote: true } }),
+    new RecordedSpan(
+      owner,
+      { ...context, traceState: 'vendor=kept,other=1' },
+      { ...server, parent: { ...PARENT, isRemote: true } },
+    ),
     new RecordedSpan(owner, context, {
       ...{ name: 'GET api', kind: SpanKind.CLIENT, parent: PARENT },
       attributes: { 'http.response.status_code': 200, large: 4_294_967_296, zero: 0 },
