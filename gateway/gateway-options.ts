@@ -1,5 +1,6 @@
 import type { Logger } from '../platform/logging/logger.ts'
 import type { ResolveName } from '../platform/net/resolve-name.ts'
+import type { ResolveSrv } from '../platform/net/resolve-srv.ts'
 import type { PolicySources } from '../policy-engine/load/policy-sources.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import type { PressureReading } from './limits/overload/read-pressure.ts'
@@ -17,6 +18,8 @@ export type GatewayOptions = {
   readonly validVersions?: ValidVersions | undefined
   /** Resolves the addresses of upstreams. Default: the resolver of the system. */
   readonly resolve?: ResolveName | undefined
+  /** Resolves the SRV records of upstreams. Default: the name servers of the system. */
+  readonly resolveSrv?: ResolveSrv | undefined
   /** Monotonic clock that replaces the clock of the process. Milliseconds. */
   readonly tickMs?: (() => number) | undefined
   /** Replaces the measurement of this process for overload detection. */

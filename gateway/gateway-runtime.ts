@@ -7,6 +7,7 @@ import { type Logger, writeLines } from '../platform/logging/logger.ts'
 import { createRequestIds } from '../platform/logging/request-id.ts'
 import { gracefulClose } from '../platform/net/graceful-close.ts'
 import { systemAddresses } from '../platform/net/resolve-name.ts'
+import { systemSrvRecords } from '../platform/net/resolve-srv.ts'
 import { optionalCheck, type ReadinessCheck } from '../platform/ops/ops-server.ts'
 import { explainListenError } from '../platform/process/listen-error.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
@@ -43,8 +44,7 @@ import { openEventReceiver } from './tokens/revocation/event-receiver.ts'
 import { createRevoke, isPushed, revocationListener } from './tokens/revocation/open-revocations.ts'
 import { openAccess, type UpstreamAccess } from './upstreams/credentials/open-access.ts'
 import { canReadAfterWriteError } from './upstreams/read-after-write-error.ts'
-import type { TargetHealth } from './upstreams/target.ts'
-import { createUpstream, type UpstreamSettings } from './upstreams/upstream.ts'
+import { createUpstream, type Upstream, type UpstreamSettings } from './upstreams/upstream.ts'
 import { createUpstreamRegistry } from './upstreams/upstream-registry.ts'
 import { createWebsocketSessions } from './upstreams/websocket/sessions.ts'
 
@@ -70,13 +70,15 @@ const ACCEPT_FAILED = {
  * that arrive later. Milliseconds.
  */
 const FIRST_DESCRIPTION_MS = 1_000
+/** Maximum time that the start waits for SRV records. Milliseconds. */
+const FIRST_TARGETS_MS = 2_000
 
 /**
  * Opens all resources that requests need, in the order of their dependencies, and listens on the public port.
  * @throws {BootError} for invalid policies, or an address that is not available.
  */
 export async function createGatewayRuntime(options: GatewayOptions): Promise<GatewayRuntime> {
-  const { config, logger, resolve = systemAddresses } = options
+  const { config, logger, resolve = systemAddresses, resolveSrv = systemSrvRecords } = options
   const tickMs = options.tickMs ?? (() => performance.now())
   const resources = toResources(config)
   const check = (sources: PolicySources) => checkSources(sources, { config, resources })
@@ -127,15 +129,19 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     return access
   }
   const upstreams = createUpstreamRegistry(config.upstreams, (settings) =>
-    createUpstream(options.handOver === undefined ? settings : { ...settings, healthCheck: undefined }, {
-      access: accessOf(settings),
-      meter: metrics.upstream(settings.name),
-      resolve,
-      readsEarlyResponses,
-      workers: config.workers,
-      tickMs,
-      logger,
-    }),
+    createUpstream(
+      options.handOver === undefined ? settings : { ...settings, healthCheck: undefined, isSrv: false },
+      {
+        access: accessOf(settings),
+        meter: metrics.upstream(settings.name),
+        resolve,
+        resolveSrv,
+        readsEarlyResponses,
+        workers: config.workers,
+        tickMs,
+        logger,
+      },
+    ),
   )
   const sharedRedis =
     config.redis === undefined
@@ -263,6 +269,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   }
 
   try {
+    await waitForTargets(upstreams.active)
     await Promise.race([
       snapshots.refresh(),
       new Promise((resolve) => setTimeout(resolve, FIRST_DESCRIPTION_MS).unref()),
@@ -293,7 +300,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
         { name: 'accepting', ok: !drain.signal.aborted },
         ...secretFiles.checks(),
         ...accesses.flatMap((access) => access.checks()),
-        ...upstreams.active.flatMap(({ name, targets }) => healthChecks(name, targets.health)),
+        ...upstreams.active.flatMap(upstreamChecks),
         overload.monitor.check(),
       ],
       close,
@@ -304,11 +311,24 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   }
 }
 
-/** Returns a degraded check for each unhealthy target of an upstream. */
-function healthChecks(upstream: string, health: readonly TargetHealth[]): readonly ReadinessCheck[] {
-  return health
+/** Returns a degraded check for each unhealthy target of an upstream, and for SRV records with a problem. */
+function upstreamChecks({ name, targets, srv }: Upstream): readonly ReadinessCheck[] {
+  const unhealthy = targets.health
     .filter(({ isHealthy }) => !isHealthy)
-    .map(({ target }) => optionalCheck(`${target} of upstream ${upstream}`, 'its health check fails'))
+    .map(({ target }) => optionalCheck(`${target} of upstream ${name}`, 'its health check fails'))
+  return srv?.problem === undefined
+    ? unhealthy
+    : [...unhealthy, optionalCheck(`SRV records of upstream ${name}`, srv.problem)]
+}
+
+/** Waits for the first lookup of SRV records, so that the first requests have targets. */
+async function waitForTargets(upstreams: readonly Upstream[]): Promise<void> {
+  const lookups = upstreams.flatMap(({ srv }) => srv?.first ?? [])
+  if (lookups.length === 0) return
+  await Promise.race([
+    Promise.all(lookups),
+    new Promise((resolve) => setTimeout(resolve, FIRST_TARGETS_MS).unref()),
+  ])
 }
 
 /** Reads the policies on the disk, with the last valid versions of policy sources. */

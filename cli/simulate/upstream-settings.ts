@@ -19,6 +19,7 @@ export function withDefaults(entry: UpstreamEntry): UpstreamEntry {
 
 /** Each line of the description has the settings of one subject. */
 const SUBJECTS: readonly (readonly (keyof UpstreamEntry)[])[] = [
+  ['srv'],
   ['weights'],
   ['maxConnections', 'maxPendingRequests', 'queueTimeout'],
   ['healthCheck'],

@@ -136,6 +136,13 @@ function readUpstreams(source: PolicySource, text: TextSource, found: Diagnostic
           `an upstream of a policy source cannot have ${key}: the gateway would send requests without a policy`,
           `remove ${key}, or ask the operator to define the upstream`,
         )
+    if (entry.srv !== undefined)
+      report(
+        'P408',
+        [name, 'srv'],
+        'an upstream of a policy source cannot have srv: the records could contain any address',
+        'use url or urls, or ask the operator to define the upstream',
+      )
     for (const [url, at] of addressesWithPaths(name, entry))
       if (!isPermitted(url, permissions.addresses))
         report(
@@ -152,7 +159,7 @@ function readUpstreams(source: PolicySource, text: TextSource, found: Diagnostic
 
 function addressesWithPaths(name: string, entry: UpstreamEntry): readonly (readonly [string, YamlPath])[] {
   return entry.urls === undefined
-    ? addressesOf(entry).map((url) => [url, [name, 'url']] as const)
+    ? addressesOf(entry).map((url) => [url, [name, entry.srv === undefined ? 'url' : 'srv']] as const)
     : entry.urls.map((url, index) => [url, [name, 'urls', index]] as const)
 }
 

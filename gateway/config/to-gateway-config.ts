@@ -184,6 +184,7 @@ export function toUpstreamSettings(
   return {
     name,
     urls: addressesOf(upstream).filter(isUsed),
+    isSrv: upstream.srv !== undefined,
     weights: weights?.filter(isUsed),
     timeoutMs: milliseconds(upstream.timeout ?? DEFAULTS.upstreamTimeout),
     connectTimeoutMs: milliseconds(upstream.connectTimeout ?? DEFAULTS.connectTimeout),

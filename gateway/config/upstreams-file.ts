@@ -162,6 +162,16 @@ export const UpstreamEntry = Type.Object(
         uniqueItems: true,
       }),
     ),
+    srv: Type.Optional(
+      Type.String({
+        description:
+          'URL whose host is the name of SRV records (RFC 2782), which contain the addresses; replaces url',
+        maxLength: 300,
+        pattern: '^https?://_[a-z0-9-]{1,62}\\._tcp(\\.[A-Za-z0-9_-]{1,63})+(/[^\\s?#@\\\\]*)?$',
+        'x-is':
+          'a URL such as http://_http._tcp.api.default.svc.cluster.local, without port, query or fragment',
+      }),
+    ),
     weights: Type.Optional(
       Type.Array(
         Type.Integer({ description: 'share of an address; 0: no requests', minimum: 0, maximum: 1_000 }),
@@ -245,8 +255,10 @@ export type CredentialsEntry = Static<typeof Credentials>
 
 export type UpstreamsFile = Readonly<Record<string, UpstreamEntry>>
 
-export function addressesOf(upstream: UpstreamEntry): readonly string[] {
-  return upstream.urls ?? (upstream.url === undefined ? [] : [upstream.url])
+/** Returns the URLs of an upstream. With `srv`, the host of the only URL is the name of SRV records. */
+export function addressesOf({ url, urls, srv }: UpstreamEntry): readonly string[] {
+  if (urls !== undefined) return urls
+  return [url ?? srv].filter((one) => one !== undefined)
 }
 
 /** Returns the names of the headers with credentials of the gateway, by upstream. */

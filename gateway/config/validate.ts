@@ -55,11 +55,12 @@ export function validateConfig(
   return problems
 }
 
-/** Reports problems of upstreams: C307, C308, C312, C313, C316, C317, C318, C323, C324 and C325. */
+/** Reports problems of upstreams: C307, C308, C312, C313, C316, C317, C318, C323 to C326. */
 export function findInvalidUpstreams(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return [
     findInvalidUrls,
     findInvalidWeights,
+    findUnverifiableTargets,
     findUnusedQueues,
     findUnusableCertificates,
     findInvalidCredentials,
@@ -108,15 +109,16 @@ function findUnknownUpstream(
 }
 
 /**
- * Reports C307 unless an upstream has exactly one of `url` and `urls`. Reports C308 if the URLs of an upstream have
+ * Reports C307 unless an upstream has exactly one of `url`, `urls` and `srv`. Reports C308 if the URLs of an upstream have
  * different paths, because the path is the common prefix of every request.
  */
 function findInvalidUrls(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return Object.entries(upstreams).flatMap(([name, upstream]) => {
-    if ((upstream.url === undefined) === (upstream.urls === undefined))
+    const { url, urls, srv } = upstream
+    if ([url, urls, srv].filter((one) => one !== undefined).length !== 1)
       return [
-        diagnostic('C307', `${name}: set exactly one of url and urls`, wholeFile(shownAs), {
-          hint: 'use url for one address, and urls for several',
+        diagnostic('C307', `${name}: set exactly one of url, urls and srv`, wholeFile(shownAs), {
+          hint: 'use url for one address, urls for several, and srv for the name of SRV records',
         }),
       ]
     if (new Set(addressesOf(upstream).map(basePathOf)).size < 2) return []
@@ -133,6 +135,12 @@ function findInvalidWeights(upstreams: UpstreamsFile, shownAs: string): readonly
   return Object.entries(upstreams).flatMap(([name, one]) => {
     const { weights } = one
     if (weights === undefined) return []
+    if (one.srv !== undefined)
+      return [
+        diagnostic('C318', `${name}.weights: SRV records have their own weights`, wholeFile(shownAs), {
+          hint: 'remove weights, or replace srv with urls',
+        }),
+      ]
     const count = addressesOf(one).length
     if (weights.length !== count)
       return [
@@ -150,6 +158,20 @@ function findInvalidWeights(upstreams: UpstreamsFile, shownAs: string): readonly
       }),
     ]
   })
+}
+
+/**
+ * Reports C326 for `srv` with https and public CA certificates. DNS selects the host name that the certificate must
+ * have. Everyone gets a certificate for an own name from a public CA, so a forged record would be enough to read requests.
+ */
+function findUnverifiableTargets(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
+  return Object.entries(upstreams)
+    .filter(([, { srv, caFile }]) => srv?.startsWith('https:') === true && caFile === undefined)
+    .map(([name]) =>
+      diagnostic('C326', `${name}.srv: https requires caFile`, wholeFile(shownAs), {
+        hint: 'set caFile to a CA that signs only certificates of this upstream, because DNS selects the host names',
+      }),
+    )
 }
 
 /** Reports C317 for a queue setting without the setting on which its effect depends. */

@@ -13,6 +13,10 @@ export type UpstreamMeter = {
   failed(reason: UpstreamFailureReason): void
   retried(): void
   probed(target: string, result: ProbeResult): void
+  /** Records a lookup of SRV records. */
+  lookedUp(result: 'ok' | 'failed'): void
+  /** Removes the series of a target that the upstream no longer has. */
+  removed(target: string): void
 }
 
 /** State of an upstream at the time of a scrape. */
@@ -57,6 +61,12 @@ export function createUpstreamMeters(
     name: 'scopegate_upstream_health_checks_total',
     help: 'Health check probes to a target of an upstream, by result.',
     labelNames: ['upstream', 'target', 'result'],
+    registers,
+  })
+  const lookups = new BufferedCounter({
+    name: 'scopegate_upstream_srv_lookups_total',
+    help: 'Lookups of the SRV records of an upstream, by result.',
+    labelNames: ['upstream', 'result'],
     registers,
   })
   new Gauge({
@@ -106,22 +116,23 @@ export function createUpstreamMeters(
     const sentAgain = retries.child({ upstream })
     const durationOf = memoize((code_class: string) => durations.child({ upstream, code_class }))
     const responded = memoize((status: number) => durationOf(codeClass(status)))
-    const probed = memoize((target: string) =>
-      memoize((result: ProbeResult) => probes.child({ upstream, target, result })),
-    )
+    const lookedUp = memoize((result: 'ok' | 'failed') => lookups.child({ upstream, result }))
     const failed = memoize((reason: UpstreamFailureReason) => errors.child({ upstream, reason }))
     return {
       responded: (status, seconds) => responded(status).observe(seconds),
       failed: (reason) => failed(reason).inc(),
       retried: () => sentAgain.inc(),
-      probed: (target, result) => probed(target)(result).inc(),
+      probed: (target, result) => probes.child({ upstream, target, result }).inc(),
+      lookedUp: (result) => lookedUp(result).inc(),
+      removed: (target) =>
+        probes.remove((labels) => labels['upstream'] === upstream && labels['target'] === target),
     }
   }
 
   return {
     of,
     remove(upstream) {
-      for (const metric of [durations, errors, retries, probes])
+      for (const metric of [durations, errors, retries, probes, lookups])
         metric.remove((labels) => labels['upstream'] === upstream)
     },
   }

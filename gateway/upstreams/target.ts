@@ -72,6 +72,7 @@ export class Target {
   readonly #addresses: NameAddresses | undefined
   readonly #watch: NodeJS.Timeout | undefined
   readonly #healthCheck: HealthCheck | undefined
+  readonly #unfollow: (() => void) | undefined
   #pool: ConnectionPool
   #used = false
   #probe: NodeJS.Timeout | undefined
@@ -101,7 +102,7 @@ export class Target {
     }
     this.#connectors = this.#createConnectors()
     this.#pool = this.#open()
-    settings.certificate?.onChange(() => {
+    this.#unfollow = settings.certificate?.onChange(() => {
       // A connector resumes TLS sessions, which belong to the earlier certificate.
       this.#connectors = this.#createConnectors()
       this.#renew()
@@ -191,6 +192,7 @@ export class Target {
     this.#closed = true
     clearTimeout(this.#probe)
     clearInterval(this.#watch)
+    this.#unfollow?.()
     this.#healthCheck?.close()
   }
 
@@ -266,6 +268,7 @@ export class Target {
 
   #probeIn(pauseMs: number): void {
     clearTimeout(this.#probe)
+    if (this.#closed) return
     this.#probe = setTimeout(() => this.#tryToConnect(), pauseMs).unref()
   }
 

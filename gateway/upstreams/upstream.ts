@@ -1,6 +1,7 @@
-import type { CircuitRules, CircuitState } from '../../platform/circuit-breaker.ts'
+import type { CircuitRules } from '../../platform/circuit-breaker.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { ResolveName } from '../../platform/net/resolve-name.ts'
+import type { ResolveSrv } from '../../platform/net/resolve-srv.ts'
 import type { UpstreamMeter } from '../observability/upstream-meter.ts'
 import type { CertificateFiles } from '../server/tls/certificate-source.ts'
 import { basePathOf } from './base-path-of.ts'
@@ -8,8 +9,11 @@ import type { UpstreamCredential } from './credentials/credential.ts'
 import type { CredentialConfig, UpstreamAccess } from './credentials/open-access.ts'
 import { guardAddresses } from './guard-addresses.ts'
 import type { HealthCheckSettings } from './health-check.ts'
+import { RESOLVE_EVERY_MS } from './name-addresses.ts'
 import { RequestQueue } from './request-queue.ts'
-import { type EjectionCause, Target, type TargetHealth } from './target.ts'
+import { SrvRecords, type SrvTarget } from './srv-records.ts'
+import { type EjectionCause, Target } from './target.ts'
+import { type TargetGroup, TargetSet } from './target-set.ts'
 
 export type Upstream = {
   /** The name that policies refer to. */
@@ -17,6 +21,8 @@ export type Upstream = {
   /** Path prefix of every request; empty if the URLs have no path. */
   readonly basePath: string
   readonly targets: TargetSet
+  /** Undefined: the configuration contains the addresses. */
+  readonly srv: Pick<SrvRecords, 'first' | 'problem'> | undefined
   readonly queue: RequestQueue
   readonly retryBudget: RetryBudget
   readonly meter: UpstreamMeter
@@ -46,8 +52,10 @@ export type Upstream = {
  */
 export type UpstreamSettings = {
   readonly name: string
-  /** One or more URLs, all with the same path. */
+  /** One or more URLs, all with the same path. With `isSrv`: the URL whose host is the name of SRV records. */
   readonly urls: readonly string[]
+  /** Whether SRV records contain the targets. RFC 2782. */
+  readonly isSrv: boolean
   /** The weight of each URL, 1 or more. Undefined: the target with the fewest outstanding requests is next. */
   readonly weights: readonly number[] | undefined
   readonly timeoutMs: number
@@ -89,6 +97,7 @@ export function createUpstream(
   options: {
     readonly meter: UpstreamMeter
     readonly resolve: ResolveName
+    readonly resolveSrv: ResolveSrv
     readonly access: UpstreamAccess
     readonly readsEarlyResponses: boolean
     /** Number of workers that share the limits. */
@@ -118,29 +127,66 @@ export function createUpstream(
   })
   const { healthCheck } = settings
   const basePath = basePathOf(settings.urls[0] ?? '')
-  const targets = settings.urls.map(
-    (url) =>
-      new Target({
-        origin: new URL(url).origin,
-        connectTimeoutMs: settings.connectTimeoutMs,
-        ejection: settings.ejection,
-        maxConnections: limits.max,
-        resolve: settings.policySource === undefined ? options.resolve : guardAddresses(options.resolve),
-        ca: settings.ca,
-        certificate: access.certificate,
-        readsEarlyResponses: options.readsEarlyResponses,
-        tickMs: options.tickMs,
-        healthCheck: healthCheck && { ...healthCheck, path: basePath + healthCheck.path },
-        onProbed: (result) => options.meter.probed(new URL(url).origin, result),
-        onEjected: (isEjected, cause) => logEjection(new URL(url).origin, isEjected, cause),
-        onFree: () => queue.advance(),
-      }),
-  )
-  const targetSet = new TargetSet(targets, settings.weights)
+  const targetSet = new TargetSet()
+  const retiring = new Set<Target>()
+  const open = (origin: string): Target =>
+    new Target({
+      origin,
+      connectTimeoutMs: settings.connectTimeoutMs,
+      ejection: settings.ejection,
+      maxConnections: limits.max,
+      resolve: settings.policySource === undefined ? options.resolve : guardAddresses(options.resolve),
+      ca: settings.ca,
+      certificate: access.certificate,
+      readsEarlyResponses: options.readsEarlyResponses,
+      tickMs: options.tickMs,
+      healthCheck: healthCheck && { ...healthCheck, path: basePath + healthCheck.path },
+      onProbed: (result) => options.meter.probed(origin, result),
+      onEjected: (isEjected, cause) => logEjection(origin, isEjected, cause),
+      onFree: () => queue.advance(),
+    })
+
+  /** Targets of earlier records finish their requests. */
+  function useRecords(found: readonly SrvTarget[]): void {
+    const known = new Map(targetSet.all.map((target) => [target.origin, target]))
+    const groups = Map.groupBy(found, ({ priority }) => priority)
+    targetSet.replace(
+      [...groups.values()].map((group) => toGroup(group, (origin) => known.get(origin) ?? open(origin))),
+    )
+    const kept = new Set(targetSet.all)
+    for (const target of known.values()) {
+      if (kept.has(target)) continue
+      options.meter.removed(target.origin)
+      retiring.add(target)
+      const forget = () => void retiring.delete(target)
+      target.retire().then(forget, forget)
+    }
+    logger.info(
+      { event: 'upstream_targets_changed', upstream: settings.name, targets: kept.size },
+      'the targets of an upstream changed',
+    )
+    queue.advance()
+  }
+
+  const srv = settings.isSrv
+    ? new SrvRecords({
+        url: settings.urls[0] ?? '',
+        resolve: options.resolveSrv,
+        everyMs: RESOLVE_EVERY_MS,
+        onLookup: (result) => options.meter.lookedUp(result),
+        onChange: useRecords,
+        onProblem: (error) => logLookups(logger, settings.name, error),
+      })
+    : undefined
+  if (!settings.isSrv)
+    targetSet.replace([
+      { targets: settings.urls.map((url) => open(new URL(url).origin)), weights: settings.weights },
+    ])
   return {
     name: settings.name,
     basePath,
     targets: targetSet,
+    srv,
     queue,
     retryBudget: new RetryBudget(),
     meter: options.meter,
@@ -150,13 +196,37 @@ export function createUpstream(
     credential: access.credential,
     async retire() {
       queue.close()
-      await Promise.all(targets.map((target) => target.retire()))
+      srv?.close()
+      await Promise.all(targetSet.all.map((target) => target.retire()))
     },
     async close() {
       queue.close()
-      await Promise.all([access.close(), ...targets.map((target) => target.close())])
+      srv?.close()
+      await Promise.all([access.close(), ...[...targetSet.all, ...retiring].map((target) => target.close())])
     },
   }
+}
+
+/** With equal weights, the target with the fewest outstanding requests is next. */
+function toGroup(records: readonly SrvTarget[], targetOf: (origin: string) => Target): TargetGroup {
+  const weights = records.map(({ weight }) => weight)
+  return {
+    targets: records.map(({ origin }) => targetOf(origin)),
+    weights: new Set(weights).size === 1 ? undefined : weights,
+  }
+}
+
+function logLookups(logger: Pick<Logger, 'info' | 'warn'>, upstream: string, error: unknown): void {
+  if (error === undefined)
+    logger.info(
+      { event: 'upstream_srv_back', upstream },
+      'the SRV records of an upstream can be resolved again',
+    )
+  else
+    logger.warn(
+      { event: 'upstream_srv_failed', upstream, err: error },
+      'the SRV records of an upstream cannot be resolved: the last targets stay in use',
+    )
 }
 
 /** Number of requests that add one retry to the budget. */
@@ -183,85 +253,5 @@ class RetryBudget {
     if (this.#balance < REQUESTS_PER_RETRY) return false
     this.#balance -= REQUESTS_PER_RETRY
     return true
-  }
-}
-
-class TargetSet {
-  readonly all: readonly Target[]
-  readonly #weights: readonly number[] | undefined
-  /** The credit of each target with a weight. The sum of all credits is 0. */
-  readonly #credits: number[]
-  #turn = 0
-
-  constructor(targets: readonly Target[], weights: readonly number[] | undefined) {
-    this.all = targets
-    this.#weights = weights
-    this.#credits = targets.map(() => 0)
-  }
-
-  /**
-   * Chooses a target with a circuit that allows a request. Of these targets, chooses the target with the fewest
-   * outstanding requests. Chooses equal targets in round-robin order. With weights, chooses by the weights only.
-   * @param except the target that just failed. This target is the last choice.
-   * @returns `undefined` if every circuit is open, or if all connections are busy.
-   */
-  choose(except?: Target): Target | undefined {
-    if (this.#weights !== undefined) return this.#chooseByWeight(this.#weights, except)
-    const { all } = this
-    let best: Target | undefined
-    const count = all.length
-    if (except === undefined && count > 1) this.#turn = (this.#turn + 1) % count
-    for (let i = 0; i < count; i++) {
-      const target = all[(this.#turn + i) % count] as Target
-      if (!target.isAccepting || (target.isFull && target !== except)) continue
-      if (best === undefined || best === except) best = target
-      else if (target !== except && target.outstanding < best.outstanding) best = target
-    }
-    return best
-  }
-
-  /**
-   * Chooses the target with the highest credit after each target has received its weight. The chosen target pays the
-   * sum of these weights. In a cycle of as many requests as the sum, each target therefore gets exactly its weight, in
-   * an even order. A retry does not change the credits.
-   */
-  #chooseByWeight(weights: readonly number[], except: Target | undefined): Target | undefined {
-    const credits = this.#credits
-    let best = -1
-    let bestCredit = 0
-    let sum = 0
-    for (const [index, target] of this.all.entries()) {
-      if (target === except || !target.isAccepting || target.isFull) continue
-      const weight = weights[index] as number
-      const credit = (credits[index] as number) + weight
-      sum += weight
-      if (except === undefined) credits[index] = credit
-      if (best !== -1 && credit <= bestCredit) continue
-      best = index
-      bestCredit = credit
-    }
-    if (best === -1) return except?.isAccepting === true ? except : undefined
-    if (except === undefined) credits[best] = bestCredit - sum
-    return this.all[best]
-  }
-
-  /** Whether the circuit of a target allows a request, even if all connections of the target are busy. */
-  get isAccepting(): boolean {
-    return this.all.some((target) => target.isAccepting)
-  }
-
-  /** States of the targets with a health check. */
-  get health(): readonly TargetHealth[] {
-    return this.all.flatMap((target) => target.health ?? [])
-  }
-
-  get openConnections(): number {
-    return this.all.reduce((sum, target) => sum + target.openConnections, 0)
-  }
-
-  /** State of the healthiest target. */
-  get state(): CircuitState {
-    if (this.all.some((target) => target.state === 'closed')) return 'closed'
-    return this.all.some((target) => target.state === 'half_open') ? 'half_open' : 'open'
   }
 }

@@ -50,7 +50,8 @@ export function compareUpstreams(oldSide: UpstreamsSide, nowSide: UpstreamsSide)
 
 function settingsOf(entry: UpstreamEntry, configDir: string): ReadonlyMap<string, unknown> {
   const { url: _, ...others } = entry
-  const own = flatten({ ...others, urls: addressesOf(entry) }).map(
+  const addresses = entry.srv === undefined ? { urls: addressesOf(entry) } : {}
+  const own = flatten({ ...others, ...addresses }).map(
     ([key, value]) => [key, key.endsWith('File') ? portablePath(String(value), configDir) : value] as const,
   )
   return new Map([...DEFAULT_SETTINGS, ...own])

@@ -11,8 +11,11 @@ import { parseCertificate, type ServerCertificate } from './parse-certificate.ts
 
 export type CertificateSource = {
   readonly current: ServerCertificate
-  /** Calls `listener` with each certificate that replaces the current certificate. */
-  onChange(listener: (certificate: ServerCertificate) => void): void
+  /**
+   * Calls `listener` with each certificate that replaces the current certificate.
+   * @returns a function that ends these calls.
+   */
+  onChange(listener: (certificate: ServerCertificate) => void): () => void
   /** The reason why the content of the files is not usable. Undefined: the active certificate is in the files. */
   readonly problem: string | undefined
   /** Checks the files now. A timer also calls this function regularly. */
@@ -37,7 +40,7 @@ export function openCertificateSource(options: {
   readonly onReload: (result: 'success' | 'failure') => void
 }): CertificateSource {
   const { files, logged, nowMs, logger, onReload } = options
-  const listeners: ((certificate: ServerCertificate) => void)[] = []
+  const listeners = new Set<(certificate: ServerCertificate) => void>()
   let current = readCertificate(files, nowMs(), options.setting)
   let lastProblem: string | undefined
   let expiryLogged = false
@@ -107,7 +110,10 @@ export function openCertificateSource(options: {
     get problem() {
       return lastProblem
     },
-    onChange: (listener) => void listeners.push(listener),
+    onChange(listener) {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
     check,
     close: polling.close,
   }

@@ -662,3 +662,35 @@ t.test(
     t.match(config.resources, [{ path: '/' }, { path: '/mcp/v1.0', name: 'Tools' }])
   },
 )
+
+t.test(
+  'readGatewayConfig() reads the name of SRV records, and rejects names that it cannot follow safely',
+  async (t) => {
+    const read = (entry: string) => {
+      const dir = aConfigDir(t, {
+        'upstreams.yaml': `learning-platform: { ${entry} }\nauthorization-server: { url: http://127.0.0.1:1 }\n`,
+        'ca.pem': aCertificate({ authority: true }).cert,
+      })
+      return readGatewayConfig(withSecret(dir)).config.upstreams[0]
+    }
+    t.match(read('srv: http://_http._tcp.api.test/v1'), {
+      urls: ['http://_http._tcp.api.test/v1'],
+      isSrv: true,
+      weights: undefined,
+    })
+    t.match(read('srv: https://_https._tcp.api.test, caFile: ./ca.pem'), { isSrv: true })
+    t.equal(read('url: http://api.test')?.isSrv, false)
+    for (const [entry, message] of [
+      ['srv: https://_https._tcp.api.test', /C326.*learning-platform\.srv/],
+      ['srv: http://_http._tcp.api.test, url: http://api.test', /C307/],
+      ['srv: http://_http._tcp.api.test, weights: [1]', /C318.*SRV records/],
+      ['srv: http://api.test', /C105/],
+      ['srv: http://_http._udp.api.test', /C105/],
+      ['srv: http://_http._tcp.api.test:80', /C105/],
+      ['srv: http://_http._tcp', /C105/],
+      ['srv: _http._tcp.api.test', /C105/],
+      ['srv: "http://_http._tcp.api.test/a?b"', /C105/],
+    ] as const)
+      t.throws(() => read(entry), { message }, entry)
+  },
+)

@@ -106,6 +106,13 @@ t.test('an upstream of a source replaces no upstream of the operator, and can na
     upstreams(`${probed}, credentials: { basic: { username: a, passwordFile: /a } } }\n`).codes,
     'P408 P408',
   )
+  t.match(upstreams('own: { srv: "http://_http._tcp.billing.test" }\n').codes, /P408/)
+  t.equal(
+    upstreams('own: { srv: "http://_http._tcp.billing.test" }\n', {
+      addresses: ['http://_http._tcp.billing.test'],
+    }).codes,
+    'P408',
+  )
   t.equal(upstreams('own: { urll: "x" }\n').codes, 'C101')
   t.equal(upstreams('own: { timeout: 1s }\n').codes, 'C307')
   t.match(upstreams('{').codes, /^C/)

@@ -23,8 +23,16 @@ async function startDescribed(t: Test, name: string, respond: RequestListener) {
   const { port } = server.address() as AddressInfo
   const settings = { ...anUpstream(name, `http://127.0.0.1:${port}`), openapiPath: '/openapi.json' }
   const upstream = createUpstream(settings, {
-    meter: { responded: silent, failed: silent, retried: silent, probed: silent },
+    meter: {
+      responded: silent,
+      failed: silent,
+      retried: silent,
+      probed: silent,
+      lookedUp: silent,
+      removed: silent,
+    },
     resolve: systemAddresses,
+    resolveSrv: async () => [],
     access: NO_ACCESS,
     readsEarlyResponses: false,
     workers: 1,

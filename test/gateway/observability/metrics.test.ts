@@ -75,6 +75,7 @@ function someMetrics() {
   upstream.failed('reset')
   upstream.retried()
   upstream.probed('http://a', 'status')
+  upstream.lookedUp('failed')
   metrics.tokens.hit('jwt')
   metrics.tokens.miss('opaque')
   metrics.tokens.validated('jwt', 'hit', 0.01)
@@ -177,6 +178,7 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
   ],
   scopegate_upstream_connections: ['gauge', '{upstream="api"} 14'],
   scopegate_upstream_errors_total: ['counter', '{upstream="api",reason="reset"} 1'],
+  scopegate_upstream_srv_lookups_total: ['counter', '{upstream="api",result="failed"} 1'],
   scopegate_upstream_health_checks_total: ['counter', '{upstream="api",target="http://a",result="status"} 1'],
   scopegate_upstream_pending_requests: ['gauge', '{upstream="api"} 15'],
   scopegate_upstream_request_duration_seconds: [
@@ -292,6 +294,7 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_upstream_certificate_reloads_total: 'Reloads of client certificates for upstreams, by result.',
   scopegate_upstream_connections: 'Open connections to the upstream.',
   scopegate_upstream_errors_total: 'Requests without a complete response of the upstream, by reason.',
+  scopegate_upstream_srv_lookups_total: 'Lookups of the SRV records of an upstream, by result.',
   scopegate_upstream_health_checks_total: 'Health check probes to a target of an upstream, by result.',
   scopegate_upstream_pending_requests: 'Requests that wait for a connection to the upstream.',
   scopegate_upstream_request_duration_seconds:

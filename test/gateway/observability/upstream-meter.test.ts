@@ -72,6 +72,16 @@ t.test('the meter of an upstream counts responses by class, failures by reason, 
     '{upstream="a",target="http://1",result="success"} 2',
     '{upstream="a",target="http://2",result="timeout"} 1',
   ])
+  a.removed('http://1')
+  a.probed('http://2', 'timeout')
+  t.strictSame(await seriesOf(registry, 'scopegate_upstream_health_checks_total'), [
+    '{upstream="a",target="http://2",result="timeout"} 2',
+  ])
+  a.probed('http://1', 'success')
+  t.strictSame(await seriesOf(registry, 'scopegate_upstream_health_checks_total'), [
+    '{upstream="a",target="http://2",result="timeout"} 2',
+    '{upstream="a",target="http://1",result="success"} 1',
+  ])
 })
 
 t.test('a removed upstream has no series', async (t) => {
