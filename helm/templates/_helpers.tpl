@@ -2,14 +2,18 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
 {{- end }}
 
-{{/* A label has at most 63 characters. A name of at most 40 characters leaves room for the longest suffix, "-authorization-server". */}}
+{{/*
+A label has at most 63 characters. A name of at most 40 characters leaves room for the longest suffix, "-authorization-server". A longer
+name is cut, and gets a hash of the complete name, so that different releases have different names.
+*/}}
 {{- define "scopegate.fullname" -}}
-{{- if .Values.fullnameOverride }}
-{{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" }}
-{{- else if contains (include "scopegate.name" .) .Release.Name }}
-{{- .Release.Name | trunc 40 | trimSuffix "-" }}
+{{- $name := include "scopegate.name" . }}
+{{- $name = ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) }}
+{{- $name = default $name .Values.fullnameOverride | trimSuffix "-" }}
+{{- if gt (len $name) 40 }}
+{{- printf "%s-%s" (trunc 33 $name | trimSuffix "-") (sha256sum $name | trunc 6) }}
 {{- else }}
-{{- printf "%s-%s" .Release.Name (include "scopegate.name" .) | trunc 40 | trimSuffix "-" }}
+{{- $name }}
 {{- end }}
 {{- end }}
 
@@ -441,7 +445,11 @@ it by an empty text, or skip its block. Takes (dict "root" $ "path" path "value"
 {{- /* Whether each open block changes the context. */ -}}
 {{- $blocks := list -}}
 {{- $literal := "/\\*(?s:.)*?\\*/|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`" -}}
-{{- range $action := regexFindAll (printf "\\{\\{(?:%s|[^\"`}]|\\}[^}])*\\}\\}" $literal) $text -1 -}}
+{{- $pattern := printf "\\{\\{(?:%s|[^\"`}]|\\}[^}])*\\}\\}" $literal -}}
+{{- if contains "{{" (regexReplaceAll $pattern $text " ") -}}
+{{- fail (printf "%s contains {{ without }}, so helm cannot evaluate it. Add }}, or for a literal {{ write {{`{{`}}." $path) -}}
+{{- end -}}
+{{- range $action := regexFindAll $pattern $text -1 -}}
 {{- $code := regexReplaceAll $literal $action " " -}}
 {{- /* The fields of a result, such as `(urlParse $url).host`, are no fields of the context. */ -}}
 {{- $code = regexReplaceAll "\\)[.\\w]+" $code " " -}}
@@ -686,7 +694,7 @@ Takes (dict "root" $ "component" name "own" values "files" list), with the files
 */}}
 {{- define "scopegate.dialledPorts" -}}
 {{- $values := .root.Values -}}
-{{- $text := tpl (concat $values.extraEnv .own.extraEnv | toYaml) .root -}}
+{{- $text := include "scopegate.evaluate" (dict "root" .root "path" "extraEnv" "value" (concat $values.extraEnv .own.extraEnv)) -}}
 {{- range $file := .files -}}
 {{- $text = printf "%s\n%s" $text (include (printf "%s/%s.yaml" $.root.Template.BasePath $file) $.root) -}}
 {{- end -}}
@@ -716,12 +724,8 @@ Takes (dict "root" $ "component" name "own" values "files" list), with the files
 {{- if eq .component "gateway" -}}
 {{- range $values.policies.sources -}}
 {{- with .git -}}
-{{- if include "scopegate.isSsh" .url -}}
-{{- $ports = regexReplaceAll "^ssh://([^/:]*|[^/]*\\])(:([0-9]+))?/.*$|^.*$" .url "${3}" | default "22" | int | append $ports -}}
-{{- else -}}
-{{- $text = printf "%s\n%s" $text .url -}}
-{{- end -}}
-{{- $text = printf "%s\n%s" $text (tpl (toYaml $values.policies.gitSync.extraEnv) $.root) -}}
+{{- $ports = include "scopegate.gitPort" .url | int | append $ports -}}
+{{- $text = include "scopegate.evaluate" (dict "root" $.root "path" "policies.gitSync.extraEnv" "value" $values.policies.gitSync.extraEnv) | printf "%s\n%s" $text -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -8,7 +8,7 @@ complete: whether values.yaml contains the object, so that each key has a defaul
 {{- $other := index $schema "additionalProperties" }}
 {{- range $key := $schema.required }}
 {{- if not (hasKey $.value $key) }}
-{{- fail (printf "%s%s %s" $.prefix $key (ternary "is null. Remove this line to use the default value, or set a value." "is missing. Set a value." $.complete)) }}
+{{- fail (printf "%s%s %s" $.prefix $key (ternary "is null. Remove this line to use the default value, or set a value. With helm upgrade, use --reset-then-reuse-values instead of --reuse-values." "is missing. Set a value." $.complete)) }}
 {{- end }}
 {{- end }}
 {{- range $key, $value := .value }}

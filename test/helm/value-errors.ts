@@ -102,7 +102,7 @@ export const KEY_ERRORS: readonly ValueError[] = [
   },
   {
     set: ['gateway.extraEnv=null'],
-    says: 'gateway.extraEnv is null. Remove this line to use the default value, or set a value.',
+    says: 'gateway.extraEnv is null. Remove this line to use the default value, or set a value. With helm upgrade, use --reset-then-reuse-values instead of --reuse-values.',
   },
   {
     set: ['scopes=null'],
@@ -455,6 +455,17 @@ export const VALUE_ERRORS: readonly ValueError[] = [
     set: [...SOURCE, `${AT}.git.url=${url}`, `${AT}.git.existingSecret=own`],
     says: 'policies.sources[0] (a): git.url must be https://host/path without a user name and query, ssh://user@host/path, or user@host:path. Put credentials into a Secret, and set git.existingSecret to its name.',
   })),
+  ...[
+    ['https://git.example.org:99999/a', '99999'],
+    ['ssh://git@[::1]:0/a', '0'],
+  ].map(([url, port]) => ({
+    set: [...SOURCE, `${AT}.git.url=${url}`, `${AT}.git.existingSecret=own`],
+    says: `policies.sources[0] (a): git.url has the port ${port}. Set a port from 1 to 65535.`,
+  })),
+  {
+    set: ['extraEnv[0].name=A', 'extraEnv[0].value=a{{ .Release.Name }'],
+    says: 'extraEnv contains {{ without }}, so helm cannot evaluate it. Add }}, or for a literal {{ write {{`{{`}}.',
+  },
   {
     set: [
       ...SOURCE,

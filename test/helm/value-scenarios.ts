@@ -1162,7 +1162,7 @@ export const SCENARIOS: readonly Scenario[] = [
           c.pod('gateway').initContainers?.[0]?.env?.find(({ name }) => name === 'HTTPS_PROXY'),
           c.object('NetworkPolicy', 'gateway').spec?.egress?.[1]?.ports,
         ],
-        [{ name: 'HTTPS_PROXY', value: 'http://proxy.gw:3128' }, tcp(8081, 443, 3128)],
+        [{ name: 'HTTPS_PROXY', value: 'http://proxy.gw:3128' }, tcp(443, 8081, 3128)],
       ],
     ],
   },
@@ -1199,6 +1199,17 @@ export const SCENARIOS: readonly Scenario[] = [
         'postgres.url',
         (c) => c.config('authorization-server')['postgres'],
         { url: 'postgres://grants@db/grants' },
+      ],
+    ],
+  },
+  {
+    name: 'a name that is too long for the labels',
+    values: { fullnameOverride: `${'a'.repeat(33)}-and-more` },
+    checks: [
+      [
+        'fullnameOverride',
+        both((c, one) => c.object('Service', one).metadata.name),
+        ['', '-authorization-server'].map((suffix) => `${'a'.repeat(33)}-0eeabc${suffix}`),
       ],
     ],
   },
@@ -2276,8 +2287,12 @@ export const SCENARIOS: readonly Scenario[] = [
                 .join(' '),
             )
             .toSorted(),
-        [1, 2]
-          .map((index) => [index === 1 ? 'team' : 'shop', `gw-scopegate-source-${index}`] as const)
+        (
+          [
+            ['team', 'shop.gw-scopegate-source-1'],
+            ['shop', 'gw-scopegate-source-2'],
+          ] as const
+        )
           .flatMap(([namespace, name]) => [
             [
               'Role',
@@ -2442,7 +2457,7 @@ export const SCENARIOS: readonly Scenario[] = [
       [
         'networkPolicy.enabled',
         both((c, one) => c.object('NetworkPolicy', one).spec?.egress),
-        [[DNS, { ports: tcp(2222, 22, 8081, 8443, 443) }], [DNS]],
+        [[DNS, { ports: tcp(8443, 2222, 22, 443, 8081) }], [DNS]],
       ],
     ],
   },
