@@ -1,8 +1,13 @@
 import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { aCertificate } from '../fixtures/a-certificate.ts'
 import { until } from '../fixtures/until.ts'
 import { inNamespaces } from './in-namespaces.ts'
 import { startContainer } from './pod.ts'
@@ -13,7 +18,12 @@ const GIT_SYNC = `#!/bin/sh
 echo started >> /git/starts
 test -n "$GITSYNC_USERNAME" && read -r password < /etc/git-secret/password || exit 1
 echo "$GITSYNC_USERNAME" > /git/current
-exec sleep 600
+exec real-sleep 600
+`
+/** Waits only for 0.05 s. */
+const SLEEP = `#!/bin/sh
+echo "sleep $1" >> /git/starts
+exec real-sleep 0.05
 `
 /** Runs the git commands of git-sync version 4 in the same order. Ends after five consecutive failures. */
 const GIT_STEPS = `#!/bin/sh
@@ -46,7 +56,12 @@ done
 exit 1
 `
 /** The programs of the image of git-sync that the sidecar and {@link GIT_STEPS} use. */
-const PROGRAMS = ['cat', 'df', 'git', 'head', 'ln', 'mv', 'readlink', 'rm', 'tr', 'wc']
+const PROGRAMS = ['cat', 'df', 'git', 'head', 'ln', 'mv', 'readlink', 'timeout', 'tr', 'wc']
+/** Programs that also print their arguments. `sleep` waits only for 0.05 s. */
+const PRINTED_PROGRAMS = {
+  rm: 'exec /bin/real-rm "$@"',
+  sleep: 'exec /bin/real-sleep 0.05',
+}
 const PORT = 9_418
 /** Commits that a sidecar cannot fetch, and the expected message. The function returns the tree and the text of the commit. */
 const UNUSABLE: readonly (readonly [
@@ -56,7 +71,7 @@ const UNUSABLE: readonly (readonly [
 ])[] = [
   [
     'a file that does not fit into the volume',
-    /No space left on device[\s\S]*Removing the repository/,
+    /No space left on device[\s\S]*Removing the repository\.\nrm -f \/git\/current\nsleep 5\nrm -rf \/git\/\.git \/git\/\.worktrees\n/,
     (git) => [git(['mktree'], `100644 blob ${addLargeFile(git)}\ta.yaml\n`)],
   ],
   [
@@ -92,22 +107,25 @@ function checkInside(): void {
     ).spec?.template?.spec
     const [sidecar] = spec?.initContainers ?? []
     const folder = mkdtempSync(join(tmpdir(), 'policy-fetch-'))
-    const [git, secret, program] = ['git', 'secret', 'git-sync'].map((name) => join(folder, name)) as [
-      string,
-      string,
-      string,
-    ]
+    const [git, secret, program, sleep] = ['git', 'secret', 'git-sync', 'sleep'].map((name) =>
+      join(folder, name),
+    ) as [string, string, string, string]
     mkdirSync(git)
     chmodSync(git, 0o777)
     mkdirSync(secret)
     writeFileSync(program, GIT_SYNC, { mode: 0o755 })
+    writeFileSync(sleep, SLEEP, { mode: 0o755 })
     const { child } = startContainer({
       name: 'policies-books',
       image: {
         ...{ entrypoint: ['/git-sync'], env: {}, workdir: '/', user: OWNER },
         copies: [
-          ...['/bin/sh', '/bin/cat', '/bin/sleep'].map((path) => ({ from: path, to: path })),
-          { from: program, to: '/git-sync' },
+          ...['/bin/sh', '/bin/cat'].map((path) => ({ from: path, to: path })),
+          ...[
+            { from: program, to: '/git-sync' },
+            { from: sleep, to: '/bin/sleep' },
+          ],
+          { from: '/bin/sleep', to: '/bin/real-sleep' },
         ],
       },
       ...{ hosts: [], owner: OWNER, env: {}, readOnlyRoot: true, isFirstProcess: true },
@@ -127,14 +145,14 @@ function checkInside(): void {
         return ''
       }
     }
-    await until('the first start without the Secret', async () => read('starts') === 'started\n')
+    await until('the first start without the Secret', async () => read('starts') !== '')
     writeFileSync(join(secret, 'username'), 'gateway\n')
     writeFileSync(join(secret, 'password'), 'of-the-repository\n')
     await until('the next start uses the Secret', async () => {
       if (child.exitCode !== null) throw new Error('the container ended with git-sync: its pod is not ready')
       return read('current') === 'gateway\n'
     })
-    t.equal(read('starts'), 'started\nstarted\n')
+    t.match(read('starts'), /^(started\nsleep 5\n)+started\n$/)
     process.kill(first(), 'SIGTERM')
     await until('the container ends with its pod', async () => child.exitCode !== null, 10_000)
     t.equal(child.exitCode, 0)
@@ -173,7 +191,10 @@ function checkInside(): void {
     ])
     t.teardown(() => server.kill())
     const steps = add('git-sync', GIT_STEPS)
-    const sleep = add('sleep', '#!/bin/sh\nexec /bin/long-sleep 0.05\n')
+    const printed = Object.entries(PRINTED_PROGRAMS).flatMap(([name, exec]) => [
+      { from: add(name, `#!/bin/sh\necho "${name} $*" >&2\n${exec}\n`), to: `/bin/${name}` },
+      { from: `/bin/${name}`, to: `/bin/real-${name}` },
+    ])
     const { child } = startContainer({
       name: 'policies-limits',
       image: {
@@ -181,11 +202,7 @@ function checkInside(): void {
         copies: [
           { from: '/bin/sh', to: '/bin/sh' },
           ...PROGRAMS.map((name) => ({ from: `/usr/bin/${name}`, to: `/usr/bin/${name}` })),
-          ...[
-            { from: steps, to: '/git-sync' },
-            { from: sleep, to: '/bin/sleep' },
-          ],
-          { from: '/bin/sleep', to: '/bin/long-sleep' },
+          ...[{ from: steps, to: '/git-sync' }, ...printed],
         ],
       },
       ...{ hosts: [], owner: OWNER, readOnlyRoot: true, isFirstProcess: true },
@@ -227,7 +244,81 @@ function checkInside(): void {
       await waitFor(`the commit after ${name}`, () => published() === name)
       t.pass(name)
     }
+    output = ''
+    git(['update-ref', '-d', 'refs/heads/main'])
+    // git-sync ends after five failures.
+    await waitFor(
+      'the next start without the branch',
+      () => output.split("couldn't find remote ref").length > 6,
+    )
+    t.equal(published(), UNUSABLE.at(-1)?.[0], 'the last commit stays after the branch disappeared')
   })
+  t.test('git in the sidecar ends with its child processes if the server does not respond', async (t) => {
+    const { git, env, folder } = sidecarGit(t)
+    // The same program with a shorter time.
+    writeFileSync(join(folder, 'timeout'), `#!/bin/sh\nshift\nexec /usr/bin/timeout 1 "$@"\n`, {
+      mode: 0o755,
+    })
+    const server = createHttpServer(() => undefined).listen(0, '127.0.0.1')
+    t.teardown(() => server.close())
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const child = spawn(git, ['ls-remote', `http://127.0.0.1:${port}/policies`], {
+      env: { ...process.env, ...env, GIT_ALLOW_PROTOCOL: 'http', PATH: `${folder}:${process.env['PATH']}` },
+      detached: true,
+    })
+    t.teardown(() => server.closeAllConnections())
+    // A child process that runs keeps the output open. git-sync waits for the end of the output.
+    const [status] = await once(child, 'close', { signal: AbortSignal.timeout(60_000) })
+    t.equal(status, 124)
+  })
+  t.test('git in the sidecar follows no redirect to an unencrypted connection', async (t) => {
+    const { git, env } = sidecarGit(t)
+    const requests: (string | undefined)[] = []
+    const plain = createHttpServer((request, response) => {
+      requests.push(request.url)
+      response.end()
+    }).listen(0, '127.0.0.1')
+    await once(plain, 'listening')
+    const secure = createHttpsServer(aCertificate(), ({ url }, response) => {
+      response
+        .writeHead(302, { location: `http://127.0.0.1:${(plain.address() as AddressInfo).port}${url}` })
+        .end()
+    }).listen(0, '127.0.0.1')
+    await once(secure, 'listening')
+    t.teardown(() => [plain.close(), secure.close()])
+    const { port } = secure.address() as AddressInfo
+    const child = spawn(git, ['ls-remote', `https://127.0.0.1:${port}/policies`], {
+      env: { ...process.env, ...env, GIT_SSL_NO_VERIFY: '1' },
+    })
+    let output = ''
+    child.stderr.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
+    const [status] = await once(child, 'close')
+    t.match(output, /Protocol "http" (not supported|disabled)/)
+    t.equal(status, 128)
+    t.strictSame(requests, [])
+  })
+  t.test('git in the sidecar has the settings that limit its memory', async (t) => {
+    const { git } = sidecarGit(t)
+    const settings = ['core.bigFileThreshold', 'core.deltaBaseCacheLimit', 'pack.threads']
+    t.strictSame(
+      settings.map((name) => run([git, 'config', name]).trim()),
+      ['512k', '8m', '1'],
+    )
+  })
+}
+
+/** Returns the program git of the sidecar, its folder, and the variables of the sidecar that git uses. */
+function sidecarGit(t: Test): { git: string; folder: string; env: Record<string, string> } {
+  const objects = render('--values', join(CHART, 'ci', 'policy-git-values.yaml'))
+  const folder = t.testdir({ git: find(objects, 'ConfigMap', 'gw-scopegate-git').data?.['git'] ?? '' })
+  const git = join(folder, 'git')
+  chmodSync(git, 0o755)
+  const [sidecar] = find(objects, 'Deployment', 'gw-scopegate').spec?.template?.spec?.initContainers ?? []
+  const variables = sidecar?.env?.filter(({ name }) => name.startsWith('GIT_')) ?? []
+  return { git, folder, env: Object.fromEntries(variables.map(({ name, value = '' }) => [name, value])) }
 }
 
 /** Adds a file of 160 MiB to the repository. Without compression, the server sends it quickly. */

@@ -117,7 +117,7 @@ if [ "$1 $2" = "reset --hard" ]; then
     exit 1
   fi
 fi
-exec /usr/bin/git -c core.bigFileThreshold=512k -c core.deltaBaseCacheLimit=8m -c pack.threads=1 "$@"
+exec timeout 120 /usr/bin/git -c core.bigFileThreshold=512k -c core.deltaBaseCacheLimit=8m -c pack.threads=1 "$@"
 `
 /** The sidecar for a policy source from git. */
 const gitSidecar = (
@@ -131,7 +131,10 @@ const gitSidecar = (
 ): Container => {
   const { env, ssh = false, secret = ssh } = options
   const login = secret && !ssh ? 'GITSYNC_USERNAME=$(cat /etc/git-secret/username) ' : ''
-  const all = { ...env, ROOT: '/git', LINK: 'current', SUBMODULES: 'off', MAX_FAILURES: '5' }
+  const all = {
+    ...{ ...env, ROOT: '/git', LINK: 'current', SUBMODULES: 'off', MAX_FAILURES: '5' },
+    SYNC_TIMEOUT: '30m',
+  }
   return {
     ...{
       name: `policies-${name}`,
@@ -143,7 +146,10 @@ const gitSidecar = (
     resources: { requests: { cpu: '1m' }, limits: { memory: '256Mi' } },
     command: ['/bin/sh', '-c'],
     args: [gitLoop(login)],
-    env: Object.entries(all).map(([key, value]) => ({ name: `GITSYNC_${key}`, value })),
+    env: [
+      { name: 'GIT_ALLOW_PROTOCOL', value: 'https:ssh' },
+      ...Object.entries(all).map(([key, value]) => ({ name: `GITSYNC_${key}`, value })),
+    ],
     volumeMounts: [
       { name: `source-${index}`, mountPath: '/git' },
       { name: `source-${index}-tmp`, mountPath: '/tmp' },
