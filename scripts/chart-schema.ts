@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { findPackageRoot } from '../platform/process/package-root.ts'
 
 /**
- * Returns the content of helm/values.schema.json: helm/strict.schema.json without the rules for names of keys, and
- * without required keys. helm/templates/_keys.tpl checks both, because the messages of helm contain no remedy, and name
- * a wrong place for `propertyNames`.
+ * Returns the content of helm/values.schema.json: helm/strict.schema.json without the rules for names of keys, without
+ * required keys, and without patterns that have a description. helm/templates/_keys.tpl checks these, because the
+ * messages of helm contain no remedy, name a wrong place for `propertyNames`, and print a value that contains a password.
  */
 export function chartSchema(): string {
   const strict: object = JSON.parse(readFileSync(join(findPackageRoot(), 'helm/strict.schema.json'), 'utf8'))
@@ -22,7 +22,10 @@ function relax(schema: unknown): unknown {
   return Object.fromEntries(
     Object.entries(schema)
       .filter(
-        ([key, value]) => !NOT_COPIED.includes(key) && (key !== 'additionalProperties' || value !== false),
+        ([key, value]) =>
+          !NOT_COPIED.includes(key) &&
+          (key !== 'additionalProperties' || value !== false) &&
+          (key !== 'pattern' || !('description' in schema)),
       )
       .map(([key, value]) => [key, key === 'oneOf' ? value : relax(value)]),
   )

@@ -415,8 +415,9 @@ Takes (dict "root" $ "name" Secret "key" key).
 {{- $number := regexFind "^[0-9]+(\\.[0-9]+)?" $limit -}}
 {{- $bytesPer := dict "" 1.0 "k" 1000.0 "Ki" 1024.0 "M" 1000000.0 "Mi" 1048576.0 "G" 1000000000.0 "Gi" 1073741824.0 -}}
 {{- $unit := trimPrefix $number $limit -}}
-{{- if not (and $number (hasKey $bytesPer $unit)) }}{{ fail (printf "resources.limits.memory is %q: use Mi or Gi, for example 384Mi." $limit) }}{{ end -}}
-{{- divf (mulf (float64 $number) (get $bytesPer $unit) $.share) 1048576.0 | floor | int64 -}}
+{{- $megabytes := divf (mulf (float64 $number) (get $bytesPer $unit | default 0.0)) 1048576.0 -}}
+{{- if lt $megabytes 1.0 }}{{ fail (printf "resources.limits.memory is %q: use Mi or Gi, for example 384Mi." $limit) }}{{ end -}}
+{{- mulf $megabytes $.share | floor | int64 -}}
 {{- end -}}
 {{- end }}
 

@@ -1,5 +1,5 @@
 {{- /*
-Rejects keys that the schema does not allow, and required keys without a value. Takes the schema and the value of an object, and the path of its keys.
+Rejects keys that the schema does not allow, required keys without a value, and values that do not match a pattern with a description. Takes the schema and the value of an object, and the path of its keys.
 complete: whether values.yaml contains the object, so that each key has a default value.
 */ -}}
 {{- define "scopegate.checkKeys" -}}
@@ -25,13 +25,26 @@ complete: whether values.yaml contains the object, so that each key has a defaul
 {{- end }}
 {{- $child = $other }}
 {{- end }}
+{{- include "scopegate.checkPattern" (dict "schema" $child "value" $value "path" $path) }}
 {{- if and (kindIs "map" $child) (kindIs "map" $value) }}
 {{- include "scopegate.checkKeys" (dict "schema" $child "value" $value "prefix" (printf "%s." $path) "complete" (and $.complete (hasKey $keys $key))) }}
 {{- else if and (kindIs "map" $child) (kindIs "slice" $value) }}
 {{- range $index, $item := $value }}
+{{- include "scopegate.checkPattern" (dict "schema" $child.items "value" $item "path" (printf "%s[%d]" $path $index)) }}
 {{- if and (hasKey $child "items") (kindIs "map" $item) }}
 {{- include "scopegate.checkKeys" (dict "schema" $child.items "value" $item "prefix" (printf "%s[%d]." $path $index) "complete" false) }}
 {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* The message does not contain the value, because a URL can contain a password. Takes (dict "schema" map "value" value "path" path). */ -}}
+{{- define "scopegate.checkPattern" -}}
+{{- if and (kindIs "map" .schema) (kindIs "string" .value) }}
+{{- with .schema }}
+{{- if and .pattern .description (not (regexMatch .pattern $.value)) }}
+{{- fail (printf "%s must be %s." $.path .description) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -30,6 +30,22 @@ type ValueError = {
 
 /** Keys that the chart does not have, at every level, and keys without a value. */
 export const KEY_ERRORS: readonly ValueError[] = [
+  ...['api.example.org', 'http://127.0.0.1/'].map((url) => ({
+    set: [`gateway.baseUrl=${url}`],
+    says: 'gateway.baseUrl must be http:// or https:// and a host, without a path or a slash at the end, for example https://api.example.org.',
+  })),
+  ...['postgres://user:password@db/grants', 'postgres://user@db'].map((url) => ({
+    set: [`postgres.url=${url}`],
+    says: 'postgres.url must be postgres://user@host/database, without a password. Put the password into a Secret, and set postgres.existingSecret to its name.',
+  })),
+  {
+    set: ['redis.url=http://redis'],
+    says: 'redis.url must be a redis:// or rediss:// URL, for example redis://redis:6379.',
+  },
+  {
+    set: ['upstreams.books.urls={http://books:8080,books:8080}'],
+    says: 'upstreams.books.urls[1] must be an http:// or https:// URL, for example http://books:8080.',
+  },
   {
     set: ['replicas=2'],
     says: 'replicas is not a value of this chart. Did you mean replicaCount?',
@@ -80,11 +96,11 @@ export const KEY_ERRORS: readonly ValueError[] = [
   },
   {
     set: ['autoscaling.minReplicas=null'],
-    says: 'autoscaling.minReplicas is null. Remove this line to use the default value, or set a value.',
+    says: 'autoscaling.minReplicas is null. Remove this line to use the default value, or set a value. With helm upgrade, use --reset-then-reuse-values instead of --reuse-values.',
   },
   {
     set: ['authorizationServer.autoscaling.maxReplicas=null'],
-    says: 'authorizationServer.autoscaling.maxReplicas is null. Remove this line to use the default value, or set a value.',
+    says: 'authorizationServer.autoscaling.maxReplicas is null. Remove this line to use the default value, or set a value. With helm upgrade, use --reset-then-reuse-values instead of --reuse-values.',
   },
   {
     set: ['upstreams.api.ur=https://x'],
@@ -106,7 +122,7 @@ export const KEY_ERRORS: readonly ValueError[] = [
   },
   {
     set: ['scopes=null'],
-    says: 'scopes is null. Remove this line to use the default value, or set a value.',
+    says: 'scopes is null. Remove this line to use the default value, or set a value. With helm upgrade, use --reset-then-reuse-values instead of --reuse-values.',
   },
   {
     set: [`${AT}.name=a`],
@@ -124,6 +140,10 @@ export const KEY_ERRORS: readonly ValueError[] = [
 
 /** Values that cannot work. */
 export const VALUE_ERRORS: readonly ValueError[] = [
+  {
+    set: ['fullnameOverride=1.a'],
+    says: 'The objects would have the name 1.a, but the name of a Service begins with a letter, and contains no dot. Set fullnameOverride to another name.',
+  },
   {
     set: [
       ...[...SOURCE, `${AT}.configMap=x`],
@@ -550,6 +570,10 @@ export const VALUE_ERRORS: readonly ValueError[] = [
   {
     set: ['resources.limits.memory=lots'],
     says: 'resources.limits.memory is "lots": use Mi or Gi, for example 384Mi.',
+  },
+  {
+    set: ['resources.limits.memory=384'],
+    says: 'resources.limits.memory is "384": use Mi or Gi, for example 384Mi.',
   },
   {
     set: ['resources.limits.memory=1e9'],
