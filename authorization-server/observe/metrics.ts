@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { codeClass, HTTP_BUCKETS } from '../../platform/http-labels.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { BufferedHistogram } from '../../platform/ops/buffered-histogram.ts'
-import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
+import { collectProcessMetrics, registerBuildInfo } from '../../platform/process/process-metrics.ts'
 import type { ConsentReason } from '../engine/consent-step.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
 import type { StoreErrorReason } from '../store/store.ts'
@@ -63,12 +63,7 @@ export function createMetrics(options: {
   const registry = new Registry()
   const registers = [registry]
   collectProcessMetrics(registry, options.logger)
-  new Gauge({
-    name: 'scopegate_build_info',
-    help: '1 for the running version.',
-    labelNames: ['version', 'service'],
-    registers,
-  }).set({ version: options.version, service: 'authorization-server' }, 1)
+  registerBuildInfo(registry, { service: 'authorization-server', version: options.version })
   new Gauge({
     name: 'scopegate_oauth_revocation_listeners',
     help: 'Open revocation streams.',

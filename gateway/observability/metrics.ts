@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client'
 import type { Logger } from '../../platform/logging/logger.ts'
-import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
+import { collectProcessMetrics, registerBuildInfo } from '../../platform/process/process-metrics.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
 import type { OverloadMonitor } from '../limits/overload/overload-monitor.ts'
 import type { FallbackReason } from '../limits/shared-limiter.ts'
@@ -95,12 +95,7 @@ export function createMetrics({
   whenRead('scopegate_websocket_sessions', 'Open WebSocket sessions.', () => registered.sessions.size)
   whenRead('scopegate_http_requests_in_flight', 'Requests in progress.', () => registered.pipeline.inFlight)
 
-  new Gauge({
-    name: 'scopegate_build_info',
-    help: '1 for the running version.',
-    labelNames: ['version', 'node'],
-    registers,
-  }).set({ version, node: process.version }, 1)
+  registerBuildInfo(registry, { service: 'gateway', version })
   const rateLimitFallbacks = new BufferedCounter({
     name: 'scopegate_rate_limit_fallback_total',
     help: 'Rate limit decisions without Redis because Redis was unavailable or failed.',

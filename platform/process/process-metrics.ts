@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, type Registry } from 'prom-client'
+import { Counter, collectDefaultMetrics, Gauge, type Registry } from 'prom-client'
 import { droppedLines, type Logger } from '../logging/logger.ts'
 import { uncaughtExceptions } from './uncaught-exceptions.ts'
 
@@ -48,4 +48,17 @@ export function collectProcessMetrics(registry: Registry, logger: Logger): Proce
       requests += 1
     },
   }
+}
+
+/** Registers the gauge with the running version of a service. */
+export function registerBuildInfo(
+  registry: Registry,
+  { service, version }: { service: string; version: string },
+): void {
+  new Gauge({
+    name: 'scopegate_build_info',
+    help: '1 for the running version.',
+    labelNames: ['service', 'version', 'node'],
+    registers: [registry],
+  }).set({ service, version, node: process.version }, 1)
 }

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Logger } from '../../../platform/logging/logger.ts'
-import { collectProcessMetrics } from '../../../platform/process/process-metrics.ts'
+import { collectProcessMetrics, registerBuildInfo } from '../../../platform/process/process-metrics.ts'
 import { CANARY_STAGES, type CanaryStage } from './canary-error.ts'
 
 /** Metrics of the canary. Labels contain only stages and results, so the number of series is bounded. */
@@ -21,12 +21,7 @@ export function createCanaryMetrics({
   const registry = new Registry()
   const registers = [registry]
   collectProcessMetrics(registry, logger)
-  new Gauge({
-    name: 'scopegate_build_info',
-    help: '1 for the running version.',
-    labelNames: ['version', 'service'],
-    registers,
-  }).set({ version, service: 'canary' }, 1)
+  registerBuildInfo(registry, { service: 'canary', version })
   const runs = new Counter({
     name: 'scopegate_canary_runs_total',
     help: 'Runs of the canary by result. The stage is the failed stage, or - after a successful run.',

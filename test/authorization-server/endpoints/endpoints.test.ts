@@ -363,7 +363,7 @@ t.test('client input does not increase the number of metric series', async (t) =
     text,
     /scopegate_oauth_requests_total\{endpoint="token",grant_type="-",result="invalid_client"\} \d/,
   )
-  t.match(text, /scopegate_build_info\{version="[^"]+",service="authorization-server"\} 1/)
+  t.match(text, /scopegate_build_info\{service="authorization-server",version="[^"]+",node="v[^"]+"\} 1/)
   t.match(text, /process_cpu_seconds_total/)
 })
 

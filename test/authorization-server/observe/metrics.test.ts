@@ -54,7 +54,7 @@ t.test(
       ownMetrics(text),
       `# HELP scopegate_build_info 1 for the running version.
 # TYPE scopegate_build_info gauge
-scopegate_build_info{version="1.2.3",service="authorization-server"} 1
+scopegate_build_info{service="authorization-server",version="1.2.3",node="${process.version}"} 1
 # HELP scopegate_oauth_revocation_listeners Open revocation streams.
 # TYPE scopegate_oauth_revocation_listeners gauge
 scopegate_oauth_revocation_listeners 3

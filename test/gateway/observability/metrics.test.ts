@@ -114,7 +114,7 @@ function someMetrics() {
 const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: string[]]>> = {
   scopegate_auth_decisions_total: ['counter', '{route="p/one",decision="allow",reason="ok"} 1'],
   scopegate_auth_reported_total: ['counter', '{route="p/one",decision="deny",reason="insufficient_scope"} 1'],
-  scopegate_build_info: ['gauge', `{version="1.2.3",node="${process.version}"} 1`],
+  scopegate_build_info: ['gauge', `{service="gateway",version="1.2.3",node="${process.version}"} 1`],
   scopegate_circuit_state: ['gauge', '{upstream="api"} 1'],
   scopegate_connections_refused_total: ['counter', ' 1'],
   scopegate_decision_requests_total: ['counter', '{route="p/one",code="403"} 1'],

@@ -347,7 +347,7 @@ t.test('canary repeats its runs as a service and exports metrics until SIGTERM',
   await hasSeries('scopegate_canary_runs_total{result="failed",stage="reject"} 0')
   await hasSeries('scopegate_canary_runs_total{result="ok",stage="-"} 2')
   const metrics = await hasSeries('scopegate_canary_revocation_seconds_count 2')
-  t.match(metrics, /^scopegate_build_info\{version="[^"]+",service="canary"\} 1$/m)
+  t.match(metrics, /^scopegate_build_info\{service="canary",version="[^"]+",node="v[^"]+"\} 1$/m)
   const [, lastSuccess] = /^scopegate_canary_last_success_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
   t.ok(Number(lastSuccess) > 1.6e9, 'the time of the last success')
   t.match(await (await fetch(`${url}/livez`)).text(), 'ok')
