@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Test } from 'tap'
-import { CHART, HELM_ENVIRONMENT } from './render-chart.ts'
+import type { KubeObject } from './kube-object.ts'
+import { CHART, HELM_ENVIRONMENT, parseObjects } from './render-chart.ts'
 
 /** Values of one rendering. Optionally, a changed template. */
 export type Rendering = {
@@ -20,6 +21,8 @@ export type Rendering = {
   readonly notes?: boolean
   /** If true, `lookup` reads from the cluster. */
   readonly cluster?: boolean
+  /** If true, the schemas of the chart validate the values, as the commands of helm do. */
+  readonly validate?: boolean
 }
 
 /** Output of helm, or its error message. */
@@ -47,5 +50,20 @@ export function startChartRenderer(
     const { value, done } = await lines.next()
     if (done === true) throw new Error('the renderer ended')
     return JSON.parse(value)
+  }
+}
+
+/**
+ * Starts a renderer that returns the objects of validated values.
+ * @returns a function that rejects with the message of helm.
+ */
+export function startObjectRenderer(
+  t: Pick<Test, 'teardown'>,
+): (rendering: Omit<Rendering, 'validate'>) => Promise<readonly KubeObject[]> {
+  const render = startChartRenderer(t, '/nonexistent')
+  return async (rendering) => {
+    const { output, failed } = await render({ ...rendering, validate: true })
+    if (failed !== undefined) throw new Error(failed)
+    return parseObjects(output)
   }
 }

@@ -43,6 +43,8 @@ type request struct {
 	Notes bool
 	// True: lookup reads from the cluster of KUBECONFIG, like --dry-run=server.
 	Cluster bool
+	// True: the schemas of the chart validate the values, like in helm template.
+	Validate bool
 }
 
 type response struct {
@@ -86,7 +88,7 @@ func render(loaded *chart.Chart, next request) (string, error) {
 	// A copy, because helm changes the values of the chart.
 	copied := *loaded
 	copied.Templates = replaceTemplate(loaded.Templates, next)
-	if len(next.ValueFiles) > 0 {
+	if len(next.ValueFiles) > 0 && !next.Validate {
 		// Other checks cover the keys of the value files. The check of the keys takes a third of the time.
 		copied.Files = slices.Clone(loaded.Files)
 		for index, file := range copied.Files {
@@ -115,7 +117,7 @@ func render(loaded *chart.Chart, next request) (string, error) {
 	}
 	release := chartutil.ReleaseOptions{Name: next.Release, Namespace: namespace, Revision: 1, IsInstall: true}
 	// The schema is the same for each change of a template. Its validation takes a third of the time.
-	input, err := chartutil.ToRenderValuesWithSchemaValidation(&copied, merged, release, capabilities, true)
+	input, err := chartutil.ToRenderValuesWithSchemaValidation(&copied, merged, release, capabilities, !next.Validate)
 	if err != nil {
 		return "", err
 	}

@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parse } from 'yaml'
-import { startChartRenderer } from './chart-renderer.ts'
-import { CHART, renderRelease } from './render-chart.ts'
+import { startChartRenderer, startObjectRenderer } from './chart-renderer.ts'
+import { CHART } from './render-chart.ts'
 import { findLostValues, SCENARIOS } from './value-scenarios.ts'
 
 /** These values render no field. chart.check.ts checks that helm reports an error. */
@@ -26,11 +26,12 @@ const FEATURES = [
 
 t.test('each value reaches the objects that use it', async (t) => {
   const folder = t.testdir()
+  const render = startObjectRenderer(t)
   for (const [index, scenario] of SCENARIOS.entries()) {
     const file = join(folder, `${index}.json`)
     writeFileSync(file, JSON.stringify(scenario.values))
-    for (const line of findLostValues(scenario, renderRelease(scenario.release ?? 'gw', '--values', file)))
-      t.fail(line)
+    const objects = await render({ release: scenario.release ?? 'gw', valueFiles: [file] })
+    for (const line of findLostValues(scenario, objects)) t.fail(line)
     t.ok(scenario.checks.length > 0, scenario.name)
   }
 })
