@@ -10,7 +10,10 @@ const TESTS = 146
 const TIMEOUT_SECONDS = '5'
 const TEST_CASE = /<testcase package="([^"]*)" classname="([^"]*)"[^>]*>(?!<\/testcase>)/g
 
-/** Tests of RFC 7540 that an HTTP/2 server of Node.js without own code fails too, and the reason. */
+/**
+ * Tests of RFC 7540 that an HTTP/2 server of Node.js without own code fails too, and the reason. The gateway cannot change
+ * the result: nghttp2 or Node.js handles these frames without an event, and `node:http2` has no option for them.
+ */
 const KNOWN: readonly [test: string, reason: string][] = [
   ...[
     'closed: Sends a DATA frame after sending RST_STREAM frame',
@@ -31,7 +34,7 @@ const KNOWN: readonly [test: string, reason: string][] = [
   ],
 ]
 
-// `npm run h2spec` builds h2spec, and sets this variable.
+// `npm run h2spec` builds h2spec, and sets SCOPEGATE_H2SPEC.
 t.test('the gateway passes h2spec', async (t) => {
   const under = await startTlsGateway(t, { http2: true })
   const report = join(t.testdir({}), 'report.xml')
@@ -51,10 +54,6 @@ t.test('the gateway passes h2spec', async (t) => {
   const failed = [...readFileSync(report, 'utf8').matchAll(TEST_CASE)].map(
     ([, section, name]) => `${section} ${name}`,
   )
-  t.equal(failed.length, Number(summary?.[3]) + Number(summary?.[4]))
-  t.same(
-    failed.filter((one) => !KNOWN.some(([known]) => known === one)),
-    [],
-  )
+  t.same(failed.sort(), KNOWN.map(([known]) => known).sort())
   t.comment(summary?.[0])
 })
