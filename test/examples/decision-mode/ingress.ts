@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import { findFreePort } from '../../../platform/net/find-free-port.ts'
 import { type DecisionProtocol, startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
@@ -45,6 +46,7 @@ export type Example = Pick<Ingress, 'name' | 'adapt' | 'command'> & {
 type Addresses = { readonly upstream: string; readonly decisions?: string; readonly gateway?: string }
 
 export const EXAMPLES = resolve(import.meta.dirname, '../../../examples/decision-mode')
+const run = promisify(execFile)
 /** Replaces an address that the test does not use. */
 const UNUSED = 'http://127.0.0.1:1'
 
@@ -65,11 +67,43 @@ export function testIngress(ingress: Ingress): void {
       return { url, gateway, issuer, upstream: { requests: requests.requests, seen: upstream.seen } }
     },
   })
+  testCommands({ ...ingress, folder })
   if (ingress.protocol === 'forward-auth') testWrongAddress({ ...ingress, folder })
   testFrameworks(ingress.name, async (t, options) => {
     const { decisions, gateway, issuer } = await startDecisionEndpoint(t, ingress.protocol, options)
     const to = { decisions, gateway: gateway.url, upstream: options.upstreamUrl }
     return { url: await startExample(t, { ...ingress, folder }, to), issuer }
+  })
+}
+
+/** Runs the commands of the page that check an ingress. */
+function testCommands(example: Ingress & Example): void {
+  const page = readFileSync(resolve(EXAMPLES, '../../docs/decide-for-another-gateway.md'), 'utf8')
+  const commands = [...page.matchAll(/^curl (.*?) +# (\d{3})$/gm)].map(([, command = '', status]) => ({
+    status,
+    args: [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain),
+  }))
+  t.test(`the commands of the page check ${example.name}`, async (t) => {
+    const policy = `apiVersion: scopegate/v1
+kind: Policy
+name: demo
+upstream: api
+routes:
+  - { name: analytics, match: { methods: [GET], path: /api/analytics }, anonymous: allow }
+  - { name: orders, match: { methods: [GET], path: /api/orders }, anonymous: allow }
+  - { name: ready, match: { methods: [GET], path: /pub/ready }, anonymous: allow }
+`
+    const { decisions, gateway, upstream } = await startDecisionEndpoint(t, example.protocol, { policy })
+    const url = await startExample(t, example, { decisions, gateway: gateway.url, upstream: upstream.url })
+    const curl = async (args: readonly string[]): Promise<string> => {
+      const replaced = args.map((one) => one.replace('http://127.0.0.1:8080', url))
+      return (await run('curl', [...replaced, '-s', '-o', '/dev/null', '-w', '%{http_code}'])).stdout
+    }
+    t.equal(commands.length, 8)
+    for (const { args, status } of commands) t.equal(await curl(args), status, args.join(' '))
+    await gateway.close()
+    t.match(await curl(commands[0]?.args ?? []), /^5/, 'without Scopegate')
+    t.equal(upstream.requests.filter(({ target }) => target === '/api/analytics').length, 1)
   })
 }
 
