@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'undici'
@@ -283,6 +284,26 @@ t.test('a WebSocket keeps its connection until the session ends', async (t) => {
   t.equal((await send('busy')).status, 503)
   socket.close()
   await reached(async () => (await send('free')).status !== 503)
+})
+
+t.test('open WebSockets and idle connections together do not exceed maxConnections', async (t) => {
+  const live = await startWebsocketUpstream()
+  t.teardown(() => live.close())
+  const { under, send } = await start(t, { max: 2 }, [live.url])
+  const openConnections = () => metricOf(under, 'scopegate_upstream_connections{upstream="api"}')
+  // Both connections are busy at the same time, and are then idle.
+  const busy: ServerResponse[] = []
+  live.onRequest((response) => busy.push(response))
+  const responses = [send('a'), send('b')]
+  await reached(() => busy.length === 2)
+  for (const response of busy) response.end()
+  for (const response of await Promise.all(responses)) await response.text()
+  for (const count of [1, 2]) {
+    const socket = new WebSocket(`${under.gateway.url.replace('http', 'ws')}/live/open`)
+    await new Promise((resolve) => socket.addEventListener('open', resolve))
+    t.equal(live.connections, 2, `${count} of the open connections are WebSockets`)
+    t.equal(await openConnections(), 2)
+  }
 })
 
 t.test('each worker has an equal share of the limits, and at least one connection', async (t) => {

@@ -123,6 +123,12 @@ export class ConnectionPool implements ConnectionOwner {
     this.#endWhenOver()
   }
 
+  upgraded(connection: Connection): void {
+    this.#living.delete(connection)
+    connection.socket.once('close', () => this.#countClosed())
+    this.#endWhenOver()
+  }
+
   /** Starts blocked requests at the end of this iteration of the event loop. */
   resume(): void {
     if (this.#blocked.length > 0) this.#awaitRoundEnd()

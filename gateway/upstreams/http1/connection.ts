@@ -11,6 +11,8 @@ export type ConnectionOwner = {
   /** The exchange is complete, and the connection can take another exchange. */
   released(connection: Connection): void
   closed(connection: Connection): void
+  /** The protocol changed. The connection stays open, and its owner no longer closes it. */
+  upgraded(connection: Connection): void
 }
 
 const CR = 13
@@ -178,7 +180,7 @@ export class Connection {
     socket.off('error', this.#onError)
     socket.off('end', this.#onEnd)
     socket.off('close', this.#onClose)
-    this.#owner.closed(this)
+    this.#owner.upgraded(this)
     if (more !== undefined) socket.unshift(more)
     if (rest !== '') socket.unshift(Buffer.from(rest, 'latin1'))
     dispatch.over = true
