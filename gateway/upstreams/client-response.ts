@@ -26,9 +26,6 @@ export function isEventStream(contentType: string | string[] | undefined): boole
   return typeof contentType === 'string' && /^text\/event-stream\s*(?:;|$)/i.test(contentType)
 }
 
-/** Maximum number of interim responses per request. Legitimate upstreams send fewer. */
-export const MAX_INTERIM_RESPONSES = 32
-
 /**
  * Forwards a 102 response, and the `Link` header of a 103 response. Drops all other interim responses, and a 103
  * response without links or with the credential of the gateway. HTTP/1.0 clients get no interim responses. RFC 9110

@@ -3,15 +3,10 @@ import type { Duplex } from 'node:stream'
 import type { Trial } from '../../platform/circuit-breaker.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { mayRetry, type RetryCause } from '../../policy-engine/format/retry-rule.ts'
-import {
-  endWith,
-  isEventStream,
-  MAX_INTERIM_RESPONSES,
-  relayInterim,
-  resetClient,
-} from './client-response.ts'
+import { endWith, isEventStream, relayInterim, resetClient } from './client-response.ts'
 import type { ForwardRequest, ForwardResult } from './forward-request.ts'
 import type { DispatchController, DispatchHandler } from './http1/dispatch.ts'
+import { MAX_INTERIM_RESPONSES } from './http1/response-head.ts'
 import { RequestBody } from './request-body.ts'
 import type { QueuedRequest } from './request-queue.ts'
 import type { Target } from './target.ts'

@@ -1,5 +1,6 @@
 import type { ConnectionPool } from './http1/connection-pool.ts'
 import type { DispatchHandler } from './http1/dispatch.ts'
+import { MAX_INTERIM_RESPONSES } from './http1/response-head.ts'
 import { type UpstreamFailureReason, upstreamFailure } from './upstream-failure.ts'
 
 export type HealthCheckSettings = {
@@ -112,6 +113,7 @@ function sendProbe(
     // poll phase, which reads such a response.
     const timer = setTimeout(() => setImmediate(settle, 'timeout'), timeoutMs).unref()
     let status = 0
+    let interimResponses = 0
     let bytes = 0
     function settle(result: number | Error | 'timeout'): void {
       clearTimeout(timer)
@@ -119,6 +121,8 @@ function sendProbe(
     }
     const handler: DispatchHandler = {
       onResponseStart(_controller, received) {
+        if (received < 200) interimResponses += 1
+        if (interimResponses > MAX_INTERIM_RESPONSES) throw new RangeError('too many interim responses')
         status = received
       },
       onResponseData(_controller, chunk) {

@@ -206,6 +206,19 @@ t.test('a probe fails without a complete response in time, and only one probe is
   t.match(await metricsOf(under), 'result="timeout"')
 })
 
+t.test('a probe with more than 32 interim responses fails', async (t) => {
+  const { answer, probes, changes } = await start(t)
+  const answerAfter = (interimResponses: number) =>
+    answer((socket) => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(interimResponses) + OK_REPLY))
+  answerAfter(32)
+  const before = probes()
+  await reached('more probes', () => probes() > before + 3)
+  t.same(changes(), [])
+  answerAfter(33)
+  await reached('the target is unhealthy', () => changes().length === 1)
+  t.match(changes(), [{ event: 'target_ejected', probe: 'protocol' }])
+})
+
 t.test('a probe reads at most 64 KiB of an endless response, and its status counts', async (t) => {
   const { under, answer, probes, changes } = await start(t, { statuses: [418] })
   let longest = 0

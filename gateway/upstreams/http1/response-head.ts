@@ -15,6 +15,9 @@ export type ResponseHead = {
   readonly keepAliveMs: number | undefined
 }
 
+/** Maximum number of interim responses per request. Legitimate upstreams send fewer. */
+export const MAX_INTERIM_RESPONSES = 32
+
 const CR = 13
 const LF = 10
 const SPACE = 32
