@@ -1,4 +1,4 @@
-import { dirname, relative, sep } from 'node:path'
+import { relative, sep } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { DEFAULTS } from '../../../gateway/config/defaults.ts'
 import {
@@ -13,6 +13,8 @@ export type UpstreamsSide = {
   readonly upstreams: UpstreamsFile
   /** Absolute path of the folder of the configuration. */
   readonly configDir: string
+  /** Absolute path of the repository, or of the folder that contains the configuration. */
+  readonly root: string
 }
 
 /** A difference between the settings of an upstream. The values are from upstreams.yaml, which contains no secrets. */
@@ -40,7 +42,7 @@ export function compareUpstreams(oldSide: UpstreamsSide, nowSide: UpstreamsSide)
     const after = Object.hasOwn(now, name) ? now[name] : undefined
     if (before === undefined || after === undefined)
       return [{ kind: before === undefined ? 'new' : 'gone', name, details: [] }]
-    const [was, is] = [settingsOf(before, oldSide.configDir), settingsOf(after, nowSide.configDir)]
+    const [was, is] = [settingsOf(before, oldSide), settingsOf(after, nowSide)]
     const details = [...new Set([...was.keys(), ...is.keys()])]
       .filter((key) => !isDeepStrictEqual(comparable(was.get(key)), comparable(is.get(key))))
       .map((key) => ({ key, old: was.get(key) ?? null, now: is.get(key) ?? null }))
@@ -48,21 +50,21 @@ export function compareUpstreams(oldSide: UpstreamsSide, nowSide: UpstreamsSide)
   })
 }
 
-function settingsOf(entry: UpstreamEntry, configDir: string): ReadonlyMap<string, unknown> {
+function settingsOf(entry: UpstreamEntry, side: UpstreamsSide): ReadonlyMap<string, unknown> {
   const { url: _, ...others } = entry
   const addresses = entry.srv === undefined ? { urls: addressesOf(entry) } : {}
   const own = flatten({ ...others, ...addresses }).map(
-    ([key, value]) => [key, key.endsWith('File') ? portablePath(String(value), configDir) : value] as const,
+    ([key, value]) => [key, key.endsWith('File') ? portablePath(String(value), side) : value] as const,
   )
   return new Map([...DEFAULT_SETTINGS, ...own])
 }
 
 /**
- * Returns a path relative to the configuration, if the file is beside the configuration. The copy of a git revision has
- * other absolute paths.
+ * Returns the path of a file in the repository relative to the configuration. The copy of a git revision has other
+ * absolute paths.
  */
-function portablePath(path: string, configDir: string): string {
-  return path.startsWith(dirname(configDir) + sep) ? relative(configDir, path) : path
+function portablePath(path: string, { configDir, root }: UpstreamsSide): string {
+  return path.startsWith(root + sep) ? relative(configDir, path) : path
 }
 
 function flatten(value: object, prefix = ''): readonly (readonly [key: string, value: unknown])[] {

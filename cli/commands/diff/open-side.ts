@@ -52,18 +52,29 @@ export async function openSide(word: string, where: Where): Promise<OpenedSide> 
   return openRevision(word, where)
 }
 
+/** @param root see `UpstreamsSide`. Default: the git repository of the configuration, or the folder that contains it. */
 async function open(
   folders: { readonly configDir: string; readonly policiesDir: string | undefined },
   { env, folders: { source } }: Where,
+  root?: string,
 ): Promise<OpenedSide> {
   const { set, problems } = await openPolicySet({ ...folders, source, env })
   if (set === undefined || hasErrors(problems))
     return { problems: problems.filter((one) => one.severity === 'error') }
+  const configDir = resolve(folders.configDir)
   return {
     side: toSide(set.compiled, set.resources),
     hash: set.compiled.hash,
-    upstreams: { upstreams: set.upstreams, configDir: resolve(folders.configDir) },
+    upstreams: { upstreams: set.upstreams, configDir, root: root ?? (await rootOf(configDir, env)) },
   }
+}
+
+async function rootOf(configDir: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const repository = await findRepository({ folder: configDir, env })
+  // Git resolves symbolic links.
+  return repository === undefined
+    ? dirname(configDir)
+    : resolve(configDir, relative(realOr(configDir), repository))
 }
 
 /**
@@ -135,6 +146,7 @@ async function openRevision(word: string, where: Where): Promise<OpenedSide> {
         policiesDir: hasSources ? undefined : join(copy, policies),
       },
       where,
+      isOwn ? copy : undefined,
     )
     return 'problems' in opened
       ? { problems: opened.problems.map((one) => renamed(one, copy, revision)) }

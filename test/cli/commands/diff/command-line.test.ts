@@ -305,6 +305,21 @@ t.test('diff compares the upstreams of two configurations, and prints no secret'
   git(dir, 'add', '.')
   git(dir, 'commit', '-q', '-m', 'second')
   t.equal((await diff(dir, 'HEAD', '.')).code, 0, 'the relative path of a file is not a change')
+  for (const folder of ['config', 'policies']) {
+    mkdirSync(join(dir, 'prod'), { recursive: true })
+    git(dir, 'mv', folder, `prod/${folder}`)
+  }
+  const moved = join(dir, 'prod', 'config', 'upstreams.yaml')
+  const shared = readFileSync(moved, 'utf8').replace('./key', '../../shared/key')
+  writeFileSync(moved, shared)
+  git(dir, 'commit', '-q', '-a', '-m', 'third')
+  const compareProd = () => diff(dir, 'HEAD', 'prod', '--config', 'prod/config')
+  t.equal((await compareProd()).code, 0, 'the file can be anywhere in the repository')
+  writeFileSync(moved, shared.replace('shared/key', 'shared/new-key'))
+  t.match(
+    (await compareProd()).out,
+    /^ {4}\S+File {2}\.\.\/\.\.\/shared\/key {2}-> {2}\.\.\/\.\.\/shared\/new-key$/m,
+  )
 })
 
 t.test('diff compares the upstreams that policy sources define', async (t) => {
