@@ -78,10 +78,15 @@ async function scopegate(fastify: FastifyInstance, options: ScopegateOptions): P
   })
 }
 
-/** An encapsulated instance does not receive all requests, and would leave other routes without protection. */
+/**
+ * An encapsulated instance does not receive all requests, and would leave other routes without protection. A second
+ * registration would fail after the start of a second gateway.
+ */
 function requireSupportedInstance(fastify: FastifyInstance): void {
   if (Object.getPrototypeOf(fastify) !== Object.prototype)
     throw new Error('scopegate/fastify: register the plugin on the root instance of Fastify.')
+  if (fastify.hasDecorator('scopegate'))
+    throw new Error('scopegate/fastify: the plugin is already registered. Register it only once.')
   if ('http2' in fastify.initialConfig && fastify.initialConfig.http2 === true)
     throw new Error(
       'scopegate/fastify: the plugin supports HTTP/1.1 only. Remove the option http2 of Fastify.',

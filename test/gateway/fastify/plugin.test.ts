@@ -235,6 +235,13 @@ t.test('the plugin rejects an instance that does not receive all requests of HTT
   )
 })
 
+t.test('the plugin rejects a second registration', async (t) => {
+  const service = startFastifyService(t, {
+    routes: (app) => app.register(scopegate, { configDir: 'config' }),
+  })
+  await t.rejects(service, /already registered/)
+})
+
 t.test('with `decisions`, the plugin decides on routes of policies without an upstream', async (t) => {
   const { url, issuer } = await startFastifyService(t, {
     policy: `apiVersion: scopegate/v1
