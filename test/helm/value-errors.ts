@@ -39,6 +39,10 @@ export const KEY_ERRORS: readonly ValueError[] = [
     says: 'postgres.url must be postgres://user@host/database, without a password. Put the password into a Secret, and set postgres.existingSecret to its name.',
   })),
   {
+    set: ['redis.passwordSecret=Redis_Password'],
+    says: 'redis.passwordSecret must be a name of lower-case letters, digits, hyphens and dots.',
+  },
+  {
     set: ['redis.url=http://redis'],
     says: 'redis.url must be a redis:// or rediss:// URL, for example redis://redis:6379.',
   },
