@@ -60,7 +60,7 @@ export function addTools(server: McpServer, call: CallPlatform): void {
   add({
     name: 'create_course',
     title: 'Create a course',
-    description: 'Adds a course as a draft.',
+    description: 'Adds a course, as a draft or published.',
     changes: true,
     input: Type.Object(
       {
@@ -73,10 +73,16 @@ export function addTools(server: McpServer, call: CallPlatform): void {
         summary: Type.String({ description: 'One sentence.', minLength: 1, maxLength: 300 }),
         level: Type.Enum(['beginner', 'intermediate', 'advanced'], { description: 'Audience.' }),
         price_cents: Type.Integer({ description: 'Price in cents (EUR).', minimum: 0, maximum: 100_000_000 }),
+        // Clients repeat this argument in the header Mcp-Param-State, so that the policy can require a scope for each value.
+        state: Type.String({
+          description: 'Visibility.',
+          enum: ['draft', 'published'],
+          'x-mcp-header': 'State',
+        }),
       },
       { additionalProperties: false },
     ),
-    request: (course) => ({ method: 'POST', path: '/api/courses', body: { ...course, state: 'draft' } }),
+    request: (course) => ({ method: 'POST', path: '/api/courses', body: course }),
   })
   add({
     name: 'list_orders',

@@ -91,7 +91,7 @@ t.test('challenges a client of an older revision, and names the revision that it
 })
 
 t.test('treats an encoded tool name as the decoded name', async (t) => {
-  const answer = await call({ method: 'tools/call', name: encoded('create_course') })
+  const answer = await call({ method: 'tools/call', name: encoded('create_course'), state: 'draft' })
   t.equal(answer.status, 401)
   t.match(parseChallenge(answer.headers.get('www-authenticate')).parameters, { scope: 'courses:write' })
 })
@@ -119,10 +119,11 @@ t.test('an agent signs in, lists tools, calls one, steps up and calls another', 
     summary: 'Tools that an agent can call.',
     level: 'beginner',
     price_cents: 0,
+    state: 'draft',
   }
   const create = () => agent.client.callTool({ name: 'create_course', arguments: course })
   const token = agent.token()
-  const denied = await call({ method: 'tools/call', name: 'create_course', token })
+  const denied = await call({ method: 'tools/call', name: 'create_course', state: 'draft', token })
   t.equal(denied.status, 403)
   t.match(parseChallenge(denied.headers.get('www-authenticate')).parameters, {
     error: 'insufficient_scope',
@@ -138,7 +139,15 @@ t.test('an agent signs in, lists tools, calls one, steps up and calls another', 
   )
   const created = await create()
   t.not(created.isError, true)
-  t.match(readText(created), { ...course, state: 'draft' })
+  t.match(readText(created), course)
+
+  const published = { ...course, slug: `${course.slug}-2`, state: 'published' }
+  await t.rejects(
+    agent.client.callTool({ name: 'create_course', arguments: published }),
+    UnauthorizedError,
+    'the policy requires another scope for this argument',
+  )
+  t.match(agent.asked.at(-1)?.get('scope'), 'school:write')
 
   t.equal(
     (await send(`${baseUrl}/api/courses`, { token: agent.token() })).status,
@@ -166,6 +175,12 @@ t.test('the MCP server rejects a call whose body contradicts its headers', async
     t.equal(answer.headers.get('x-scopegate-error'), null, 'the response comes from the server')
     t.match(answer.json, { error: { message: /header/i } })
   }
+})
+
+t.test('a call with the header of another argument, or without this header, reaches no tool', async (t) => {
+  const create = { method: 'tools/call', name: 'create_course', token: 'any' }
+  t.equal((await call(create)).status, 400)
+  t.equal((await call({ ...create, state: 'hidden' })).status, 404)
 })
 
 /** Creates a client of the SDK. The client has a provider that stores its state, and a user with a browser. */
@@ -211,6 +226,8 @@ function anAgent() {
 async function call(what: {
   readonly method: string
   readonly name?: string
+  /** The header `Mcp-Param-State`. */
+  readonly state?: string
   readonly token?: string
   readonly body?: { readonly method: string; readonly name?: string }
 }) {
@@ -221,6 +238,7 @@ async function call(what: {
     'content-type': 'application/json',
     ...(name === undefined ? { 'mcp-protocol-version': REVISION } : named(name)),
     'mcp-method': method,
+    ...(what.state === undefined ? {} : { 'mcp-param-state': what.state }),
   }
   const json = {
     jsonrpc: '2.0',
