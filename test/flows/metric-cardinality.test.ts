@@ -6,10 +6,15 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { scrape } from '../fixtures/scrape.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 
-const REQUESTS = 10_000
+/** About 100 requests of each kind. */
+const REQUESTS = 1_000
 const CONCURRENCY = 64
-/** Series whose labels depend on the runtime: kinds of garbage collection and of open handles. */
-const OF_THE_RUNTIME = /^nodejs_(?:gc_duration_seconds|active_(?:handles|requests|resources))/
+/**
+ * Series that do not depend on requests: kinds of garbage collection and of open handles, and the sweep of the store,
+ * which runs every minute.
+ */
+const WITHOUT_REQUESTS =
+  /^nodejs_(?:gc_duration_seconds|active_(?:handles|requests|resources))|[{,]operation="sweep"/
 
 /** Methods that the parser of Node.js accepts, and that have no label of their own. It rejects all unknown methods. */
 const OTHER_METHODS = METHODS.filter(
@@ -69,10 +74,10 @@ async function readSeries(managementUrl: string): Promise<readonly string[]> {
   const { text } = await scrape(managementUrl)
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
   const series = lines.map((line) => line.slice(0, line.lastIndexOf(' ')))
-  return series.filter((one) => !OF_THE_RUNTIME.test(one)).toSorted()
+  return series.filter((one) => !WITHOUT_REQUESTS.test(one)).toSorted()
 }
 
-/** Sends one request of each kind, and 10,000 different requests. Asserts that the second step adds no series. */
+/** Sends one request of each kind, and 1,000 different requests. Asserts that the second step adds no series. */
 async function assertConstantSeries(
   t: Test,
   service: { readonly port: number; readonly managementUrl: string },
@@ -97,7 +102,7 @@ async function assertConstantSeries(
   t.equal(after.length, before.length)
 }
 
-t.test('10,000 different requests add no series to the gateway', async (t) => {
+t.test('1,000 different requests add no series to the gateway', async (t) => {
   const under = await startGatewayUnderTest(t)
   const port = Number(new URL(under.gateway.url).port)
   await assertConstantSeries(t, { port, managementUrl: under.gateway.managementUrl }, [
@@ -114,7 +119,7 @@ t.test('10,000 different requests add no series to the gateway', async (t) => {
   ])
 })
 
-t.test('10,000 different requests add no series to the authorization server', async (t) => {
+t.test('1,000 different requests add no series to the authorization server', async (t) => {
   const windowMs = 600_000
   const server = await startServer(t, {
     // Clients that reach a limit get another error code.
