@@ -135,9 +135,9 @@ export const RateLimit = Type.Object(
   {
     requests: RequestCount,
     per: WindowText('The length of the period.'),
-    by: Type.Enum(['client', 'subject', 'ip', 'route'], {
+    by: Type.Enum(['client', 'subject', 'address', 'route', 'ip'], {
       description:
-        'The callers that share a count: callers with the same client, subject or address, or all callers of the route. With client or subject, requests without a token count by address.',
+        'The callers that share a count: callers with the same client, subject or address, or all callers of the route. With client or subject, requests without a token count by address. ip is the earlier name of address.',
     }),
   },
   {

@@ -89,7 +89,7 @@ function toRetryRule(retries: RouteEntry['retries']): RetryRule | undefined {
 function toRateLimit(limit: RouteEntry['rateLimit']): RateLimitRule | undefined {
   if (limit === undefined) return undefined
   const { requests, per, by } = limit
-  return Object.freeze({ requests, perMs: parseDurationMs(per) ?? 0, by })
+  return Object.freeze({ requests, perMs: parseDurationMs(per) ?? 0, by: by === 'address' ? 'ip' : by })
 }
 
 function toSharedLimits(

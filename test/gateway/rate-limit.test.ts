@@ -21,7 +21,7 @@ routes:
   - { name: one, match: { methods: [GET, POST], path: /one }, scopes: { all: [courses:read] } }
   - { name: two, match: { methods: [GET], path: /two } }
   - { name: people, match: { methods: [GET], path: /people }, rateLimit: { requests: 1, per: 1h, by: subject } }
-  - { name: addresses, match: { methods: [GET], path: /addresses }, rateLimit: { requests: 1, per: 1h, by: ip } }
+  - { name: addresses, match: { methods: [GET], path: /addresses }, rateLimit: { requests: 1, per: 1h, by: address } }
   - { name: everybody, match: { methods: [GET], path: "/everybody/{x}" }, rateLimit: { requests: 2, per: 1h, by: route } }
 `
 
