@@ -15,7 +15,7 @@ import {
 import { validateConfig } from '../gateway/config/validate.ts'
 import { toPolicySources } from '../gateway/config/validate-policy-sources.ts'
 import { findUnissuedResources } from '../gateway/config/validate-resources.ts'
-import { readPolicySources } from '../gateway/snapshot/reload/read-policy-sources.ts'
+import { type PolicyLocations, readPolicySources } from '../gateway/snapshot/reload/read-policy-sources.ts'
 import { readImplication, type ScopeCatalogue } from '../oauth/scope.ts'
 import { type ReadConfig, readConfig } from '../platform/config/read-config.ts'
 import { readScopeCatalogue } from '../platform/config/read-scope-catalogue.ts'
@@ -197,12 +197,16 @@ async function loadFrom(
 ): Promise<LoadedFrom> {
   const { policiesDir, policyFile } = options
   const all = gateway === undefined ? [] : toPolicySources(gateway)
+  // The gateway hashes these files too.
+  const others = { scopesFile: gateway?.scopes, presetsFile: gateway?.presets }
   const chosen = policyFile === undefined ? chooseSources(all, options) : undefined
-  if (chosen !== undefined) return loadSources(chosen, all, references)
+  if (chosen !== undefined) return loadSources({ chosen, all, others }, references)
   const dir = policiesDir ?? gateway?.policies ?? join(options.configDir, '..', 'policies')
   const sources = policyFile === undefined ? undefined : { folder: { names: [policyFile] }, files: [] }
+  const policies = loadPolicies({ ...references, dir, sources })
+  const read = policyFile === undefined ? await readPolicySources({ policiesDir: dir, ...others }) : policies
   return {
-    policies: loadPolicies({ ...references, dir, sources }),
+    policies: { ...policies, hash: read.hash },
     sources: [],
     dirs: [dir],
     scopes: new Map(),
@@ -239,16 +243,18 @@ function chooseSources(
 }
 
 async function loadSources(
-  chosen: readonly PolicySource[],
-  all: readonly PolicySource[],
+  {
+    chosen,
+    all,
+    others,
+  }: {
+    readonly chosen: readonly PolicySource[]
+    readonly all: readonly PolicySource[]
+    readonly others: Pick<PolicyLocations, 'scopesFile' | 'presetsFile'>
+  },
   references: SourceOptions<SourceUpstream>,
 ): Promise<LoadedFrom> {
-  const read = await readPolicySources({
-    policiesDir: '',
-    policySources: chosen,
-    scopesFile: undefined,
-    presetsFile: undefined,
-  })
+  const read = await readPolicySources({ policiesDir: '', policySources: chosen, ...others })
   const files = (read.sources ?? []).map((one, index) => ({
     ...one,
     current: withTestFiles(one.current, chosen[index]?.folder ?? ''),

@@ -242,6 +242,7 @@ function describeNoRoute({
   decision: { rejection, as },
   request,
   response,
+  explanation,
   nearest,
 }: ExplainedSimulation): string {
   if (request === undefined) return `none: rejected before routing. ${response?.description ?? ''}`
@@ -251,6 +252,8 @@ function describeNoRoute({
     return `none: this path allows only ${rejection.allow.join(', ')}`
   if (rejection?.rejected === 'policy_unavailable')
     return 'none: the path belongs to a policy source without valid policies'
+  if (explanation !== undefined && explanation.alsoSaw.length > 0)
+    return 'none: the headers of the request match no route with this path'
   if (nearest === undefined) return 'none: no policy has this path'
   return `none: no policy has this path. The nearest route: ${nearest.methods.join(',')} ${nearest.path} (${nearest.name})`
 }

@@ -510,3 +510,20 @@ tests:
     'limits apps: 6000 per 1m by client (plan pro)',
   )
 })
+
+t.test('explain names the header condition that a request does not match', async (t) => {
+  const folder = aPolicyFolder(t, {
+    'a.policy.yaml': `apiVersion: scopegate/v1
+kind: Policy
+name: a
+upstream: learning-platform
+routes:
+  - { name: tool, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call } }, anonymous: allow }
+`,
+  })
+  const { code, out } = await explain(['POST', '/mcp'], { folder })
+  t.equal(code, 1)
+  t.match(out, /^route +none: the headers of the request match no route with this path$/m)
+  t.match(out, /^also saw +a\/tool +also matches the path, but only with mcp-method: tools\/call$/m)
+  t.notMatch(out, 'no policy has this path')
+})

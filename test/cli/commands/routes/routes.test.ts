@@ -2,6 +2,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { main } from '../../../../cli/main.ts'
+import { readGatewayConfig } from '../../../../gateway/config/read-gateway-config.ts'
+import { readPolicySources } from '../../../../gateway/snapshot/reload/read-policy-sources.ts'
 import { aPolicyFolder } from '../../../fixtures/a-policy-folder.ts'
 import { aTerminal } from '../../../fixtures/a-terminal.ts'
 
@@ -50,6 +52,36 @@ t.test('routes lists the effective rules of each route with defaults, sorted by 
     hash: /^[0-9a-f]{64}$/,
     routes: [{ name: 'courses/open', anonymous: 'allow', source: { line: 13 } }],
   })
+})
+
+t.test('routes prints the hash that the gateway has for the same files', async (t) => {
+  const folder = aPolicyFolder(t, { 'courses.policy.yaml': POLICY })
+  const config = join(folder, 'config')
+  writeFileSync(join(folder, 'secret'), 'the secret')
+  const env = { SCOPEGATE_ISSUERS__0__INTROSPECTION__CLIENT_SECRET_FILE: join(folder, 'secret') }
+  const compare = async (): Promise<string> => {
+    const { hash } = JSON.parse((await run(folder, '--json')).out)
+    t.equal(hash, (await readPolicySources(readGatewayConfig({ configDir: config, env }).config)).hash)
+    return hash
+  }
+  const hashes = [await compare()]
+  const presets = join(config, 'presets.yaml')
+  writeFileSync(presets, `${readFileSync(presets, 'utf8')}# a comment\n`)
+  hashes.push(await compare())
+  const gateway = join(config, 'gateway.yaml')
+  mkdirSync(join(folder, 'policies', 'team'))
+  writeFileSync(join(folder, 'policies', 'team', 'a.policy.yaml'), POLICY)
+  writeFileSync(
+    gateway,
+    `${readFileSync(gateway, 'utf8').replace(/^policies:.*\n/m, '')}
+policySources:
+  - name: team
+    folder: ../policies/team
+    permissions: { pathPrefixes: [/mcp, /api/courses], upstreams: [learning-platform], scopes: ['*'], anonymous: true }
+`,
+  )
+  hashes.push(await compare())
+  t.equal(new Set(hashes).size, 3)
 })
 
 t.test('routes and explain show the decisions of an audit-only policy', async (t) => {
