@@ -18,7 +18,7 @@ export type Trial = { readonly startedMs: number }
 
 const FIRST_PAUSE_MS = 1_000
 /** Age of a trial without a result at which another request may become the trial. Milliseconds. */
-const LONGEST_TRIAL_MS = 5_000
+export const LONGEST_TRIAL_MS = 5_000
 
 /**
  * Circuit breaker of one target. A failure counts only if the target sent no response after the failed request began.

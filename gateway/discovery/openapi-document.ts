@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { Client, type Dispatcher, request } from 'undici'
 import { toRecord } from '../../platform/diagnostics/record.ts'
 import type { FailureLog } from '../../platform/logging/failure-log.ts'
+import { readResponse } from '../upstreams/read-response.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 import { type GatewayDocument, type Representation, representation } from './discovery-document.ts'
 import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi.ts'
@@ -104,7 +104,7 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
 
   async function tryFetch(upstream: Upstream): Promise<FetchedDocument | undefined> {
     try {
-      const document = { upstream: upstream.name, ...(await fetchDocument(upstream)) }
+      const document = { upstream: upstream.name, ...(await fetchDocument(upstream, options.tickMs)) }
       schedule(upstream, 0)
       return document
     } catch (error) {
@@ -143,41 +143,35 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
   }
 }
 
-async function fetchDocument(upstream: Upstream): Promise<Omit<FetchedDocument, 'upstream'>> {
+async function fetchDocument(
+  upstream: Upstream,
+  tickMs: () => number,
+): Promise<Omit<FetchedDocument, 'upstream'>> {
   const { credential } = upstream
   await credential?.pending
   if (credential !== undefined && credential.header === undefined)
     throw new Error('the gateway has no credential for the upstream')
-  const target = upstream.targets.choose()
-  if (target === undefined) throw new Error('the upstream is not available')
-  const client = new Client(target.origin, { connect: target.connectPlainly, allowH2: false })
+  const target = upstream.targets.findFree()
+  if (target === undefined)
+    throw new Error('the upstream is not available, or all of its connections are busy')
+  const startedMs = tickMs()
+  const trial = target.started(startedMs)
   try {
-    const url = `${target.origin}${upstream.basePath}${upstream.openapiPath ?? ''}`
-    return await fetchDocumentBy(client, url, credential?.header ?? [])
+    const { status, body } = await readResponse(target.pool, {
+      path: `${upstream.basePath}${upstream.openapiPath ?? ''}`,
+      headers: ['accept', 'application/json', ...(credential?.header ?? [])],
+      timeoutMs: FETCH_TIMEOUT_MS,
+      limitBytes: DOCUMENT_LIMIT_BYTES,
+    })
+    if (body === undefined) throw new RangeError('the document is larger than 4 MiB')
+    if (status !== 200) throw new Error(`the upstream responded with status ${status}`)
+    return readDocument(body)
   } finally {
-    await client.destroy()
+    target.ended(trial)
   }
 }
 
-async function fetchDocumentBy(
-  dispatcher: Dispatcher,
-  url: string,
-  credential: readonly string[],
-): Promise<Omit<FetchedDocument, 'upstream'>> {
-  const { statusCode, body } = await request(url, {
-    dispatcher,
-    headers: ['accept', 'application/json', ...credential],
-    signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
-  })
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > DOCUMENT_LIMIT_BYTES) throw new RangeError('the document is larger than 4 MiB')
-    chunks.push(chunk)
-  }
-  if (statusCode !== 200) throw new Error(`the upstream responded with status ${statusCode}`)
-  const content = Buffer.concat(chunks, bytes)
+function readDocument(content: Buffer): Omit<FetchedDocument, 'upstream'> {
   const document = toRecord(JSON.parse(content.toString('utf8')))
   if (typeof document['openapi'] !== 'string' || !document['openapi'].startsWith('3.'))
     throw new TypeError('the document is not OpenAPI 3')

@@ -1,6 +1,5 @@
 import type { ConnectionPool } from './http1/connection-pool.ts'
-import type { DispatchHandler } from './http1/dispatch.ts'
-import { MAX_INTERIM_RESPONSES } from './http1/response-head.ts'
+import { readResponse } from './read-response.ts'
 import { type UpstreamFailureReason, upstreamFailure } from './upstream-failure.ts'
 
 export type HealthCheckSettings = {
@@ -75,7 +74,7 @@ export class HealthCheck {
     this.#record(response)
   }
 
-  #record(response: number | Error | 'timeout'): void {
+  #record(response: number | Error): void {
     const { unhealthyAfter, healthyAfter, onProbed, onChange } = this.#options
     const result = this.#resultOf(response)
     onProbed(result)
@@ -93,8 +92,7 @@ export class HealthCheck {
     onChange(isGood, typeof response === 'number' ? `status ${response}` : result)
   }
 
-  #resultOf(response: number | Error | 'timeout'): ProbeResult {
-    if (response === 'timeout') return 'timeout'
+  #resultOf(response: number | Error): ProbeResult {
     if (typeof response !== 'number') return upstreamFailure(response).reason
     const { statuses } = this.#options
     const isGood = statuses === undefined ? response >= 200 && response < 400 : statuses.includes(response)
@@ -103,46 +101,9 @@ export class HealthCheck {
 }
 
 /** Sends one request and reads the response. Never rejects. */
-function sendProbe(
-  pool: ConnectionPool,
-  path: string,
-  timeoutMs: number,
-): Promise<number | Error | 'timeout'> {
-  return new Promise((resolve) => {
-    // After a delay of the event loop, the response can be there when the timer fires. `setImmediate` runs after the
-    // poll phase, which reads such a response.
-    const timer = setTimeout(() => setImmediate(settle, 'timeout'), timeoutMs).unref()
-    let status = 0
-    let interimResponses = 0
-    let bytes = 0
-    function settle(result: number | Error | 'timeout'): void {
-      clearTimeout(timer)
-      resolve(result)
-    }
-    const handler: DispatchHandler = {
-      onResponseStart(_controller, received) {
-        if (received < 200) interimResponses += 1
-        if (interimResponses > MAX_INTERIM_RESPONSES) throw new RangeError('too many interim responses')
-        status = received
-      },
-      onResponseData(_controller, chunk) {
-        bytes += chunk.length
-        if (bytes > BODY_LIMIT_BYTES) settle(status)
-      },
-      onResponseText: () => settle(status),
-      onResponseEnd: () => settle(status),
-      onResponseError: (_controller, error) => settle(error),
-      onRequestUpgrade: (_controller, received, _headers, socket) => {
-        socket.destroy()
-        settle(received)
-      },
-      handlerFailed: (error) => settle(error instanceof Error ? error : new Error(String(error))),
-    }
-    const request = { method: 'GET', path, headers: HEADERS, body: undefined, idleTimeoutMs: timeoutMs }
-    try {
-      pool.dispatch({ ...request, upgrade: false }, handler)
-    } catch (error) {
-      handler.handlerFailed(error)
-    }
-  })
+function sendProbe(pool: ConnectionPool, path: string, timeoutMs: number): Promise<number | Error> {
+  return readResponse(pool, { path, headers: HEADERS, timeoutMs, limitBytes: BODY_LIMIT_BYTES }).then(
+    ({ status }) => status,
+    (error: Error) => error,
+  )
 }

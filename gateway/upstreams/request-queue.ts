@@ -4,7 +4,7 @@ import type { Target } from './target.ts'
 /** A request without a connection. The queue calls exactly one of these functions, unless the request leaves. */
 export type QueuedRequest = {
   start(target: Target): void
-  /** The request gets no connection. Undefined: the circuits of all targets are open. */
+  /** The request gets no connection. Undefined: no target accepts requests. */
   reject(error: UpstreamError | undefined): void
 }
 
@@ -64,7 +64,7 @@ export class RequestQueue {
   close(): void {
     for (const request of [...this.#waiting.keys()]) {
       this.leave(request)
-      request.reject(new UpstreamError('ERR_UPSTREAM_CLOSED', 'the upstream is closed'))
+      request.reject(undefined)
     }
   }
 

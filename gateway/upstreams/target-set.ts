@@ -43,6 +43,11 @@ export class TargetSet {
     return last
   }
 
+  /** Returns a target for a request of the gateway itself. Changes neither the rotation nor the credits of weights. */
+  findFree(): Target | undefined {
+    return this.#all.find((target) => target.state === 'closed' && !target.isFull)
+  }
+
   /** Whether the circuit of a target allows a request, even if all connections of the target are busy. */
   get isAccepting(): boolean {
     return this.#groups.some((group) => group.isAccepting)

@@ -5,6 +5,7 @@ import {
   CircuitBreaker,
   type CircuitRules,
   type CircuitState,
+  LONGEST_TRIAL_MS,
   type Trial,
 } from '../../platform/circuit-breaker.ts'
 import type { ResolveName } from '../../platform/net/resolve-name.ts'
@@ -57,6 +58,8 @@ type Connectors = Pick<ConnectionPoolOptions, 'connect' | 'connectPlainly'>
 const IDLE_MS = 4_000
 /** Pause after a failed probe. Milliseconds. */
 const PROBE_MS = 1_000
+/** A timer can fire before this time has passed on the monotonic clock. Milliseconds. */
+const TIMER_ERROR_MS = 10
 
 export class Target {
   readonly origin: string
@@ -76,6 +79,7 @@ export class Target {
   #pool: ConnectionPool
   #used = false
   #probe: NodeJS.Timeout | undefined
+  #nextTrial: NodeJS.Timeout | undefined
   #closed = false
 
   constructor(settings: TargetSettings) {
@@ -165,7 +169,9 @@ export class Target {
   started(startedMs: number): Trial | undefined {
     this.outstanding += 1
     this.#used = true
-    return this.#circuit.started(startedMs)
+    const trial = this.#circuit.started(startedMs)
+    if (trial !== undefined) this.#advanceAfterTrial()
+    return trial
   }
 
   succeeded(nowMs: number): void {
@@ -191,6 +197,7 @@ export class Target {
   #stop(): void {
     this.#closed = true
     clearTimeout(this.#probe)
+    clearTimeout(this.#nextTrial)
     clearInterval(this.#watch)
     this.#unfollow?.()
     this.#healthCheck?.close()
@@ -264,6 +271,12 @@ export class Target {
       () => this.#retired.delete(before),
       () => this.#retired.delete(before),
     )
+  }
+
+  /** Without a result of the trial, a waiting request can become the next trial. */
+  #advanceAfterTrial(): void {
+    clearTimeout(this.#nextTrial)
+    this.#nextTrial = setTimeout(this.#settings.onFree, LONGEST_TRIAL_MS + TIMER_ERROR_MS).unref()
   }
 
   #probeIn(pauseMs: number): void {

@@ -3,7 +3,12 @@ import type { Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'undici'
 import type { Target } from '../../gateway/upstreams/target.ts'
-import { type ConnectionLimits, createUpstream, shareOfWorker } from '../../gateway/upstreams/upstream.ts'
+import {
+  type ConnectionLimits,
+  createUpstream,
+  shareOfWorker,
+  type Upstream,
+} from '../../gateway/upstreams/upstream.ts'
 import { anUpstream, type GatewayUnderTest, NO_ACCESS, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { OK_REPLY, type RecordingUpstream, startRecordingUpstream } from '../fixtures/recording-upstream.ts'
 import { until } from '../fixtures/until.ts'
@@ -203,15 +208,13 @@ t.test('a request waits for any of several addresses', async (t) => {
   )
 })
 
-t.test('a queued request starts when an ejected address accepts connections again', async (t) => {
-  const gone = await startRecordingUpstream()
-  const { hostname: host, port } = new URL(gone.url)
-  await gone.close()
+/** Creates an upstream with a queue of one place. An address without connections is ejected after one failure. */
+function anUpstreamWithQueue(t: Test, ...urls: readonly string[]): Upstream {
   const upstream = createUpstream(
     {
-      ...anUpstream('api', gone.url, 'http://127.0.0.1:9'),
+      ...anUpstream('api', ...urls),
       ejection: { failures: 1, longestPauseMs: 1 },
-      connections: { max: 1, maxPending: 1, queueTimeoutMs: 60_000 },
+      connections: { max: 2, maxPending: 1, queueTimeoutMs: 60_000 },
     },
     {
       meter: {
@@ -232,8 +235,16 @@ t.test('a queued request starts when an ejected address accepts connections agai
     },
   )
   t.teardown(() => upstream.close())
+  return upstream
+}
+
+t.test('a queued request starts when an ejected address accepts connections again', async (t) => {
+  const gone = await startRecordingUpstream()
+  const { hostname: host, port } = new URL(gone.url)
+  await gone.close()
+  const upstream = anUpstreamWithQueue(t, gone.url, 'http://127.0.0.1:9')
   const [ejected, busy] = upstream.targets.all as readonly [Target, Target]
-  busy.started(performance.now())
+  for (const _ of [1, 2]) busy.started(performance.now())
   ejected.failed(performance.now())
   let started: Target | undefined
   upstream.queue.add({
@@ -246,6 +257,31 @@ t.test('a queued request starts when an ejected address accepts connections agai
   t.teardown(() => again.close())
   await reached(() => ejected.state === 'half_open')
   t.equal(started, ejected)
+
+  const trial = ejected.started(performance.now())
+  t.ok(trial)
+  started = undefined
+  upstream.queue.add({
+    start(target) {
+      started = target
+    },
+    reject: () => undefined,
+  })
+  await reached(() => started !== undefined)
+  t.equal(started, ejected, 'after a trial without a result, the next request becomes a trial')
+})
+
+t.test('a removed upstream rejects its queued requests as unavailable', async (t) => {
+  const upstream = anUpstreamWithQueue(t, 'http://127.0.0.1:9')
+  const [busy] = upstream.targets.all as readonly [Target]
+  for (const _ of [1, 2]) busy.started(performance.now())
+  const errors: unknown[] = []
+  upstream.queue.add({
+    start: () => t.fail('the request starts'),
+    reject: (error) => void errors.push(error),
+  })
+  void upstream.retire()
+  t.same(errors, [undefined])
 })
 
 t.test('the queue ends with 503 when the last address is ejected', async (t) => {

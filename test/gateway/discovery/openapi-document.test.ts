@@ -3,7 +3,8 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { createOpenapiDocuments } from '../../../gateway/discovery/openapi-document.ts'
-import { createUpstream, type Upstream } from '../../../gateway/upstreams/upstream.ts'
+import type { Target } from '../../../gateway/upstreams/target.ts'
+import { createUpstream, type Upstream, type UpstreamSettings } from '../../../gateway/upstreams/upstream.ts'
 import { createFailureLog } from '../../../platform/logging/failure-log.ts'
 import { systemAddresses } from '../../../platform/net/resolve-name.ts'
 import { anUpstream, NO_ACCESS } from '../../fixtures/a-gateway.ts'
@@ -11,7 +12,12 @@ import { anUpstream, NO_ACCESS } from '../../fixtures/a-gateway.ts'
 const SECOND = 1_000
 const silent = () => undefined
 
-async function startDescribed(t: Test, name: string, respond: RequestListener) {
+async function startDescribed(
+  t: Test,
+  name: string,
+  respond: RequestListener,
+  change: (url: string) => Partial<UpstreamSettings> = () => ({}),
+) {
   let fetches = 0
   const server = createServer((request, response) => {
     fetches += 1
@@ -21,7 +27,11 @@ async function startDescribed(t: Test, name: string, respond: RequestListener) {
   await once(server, 'listening')
   t.teardown(() => server.close())
   const { port } = server.address() as AddressInfo
-  const settings = { ...anUpstream(name, `http://127.0.0.1:${port}`), openapiPath: '/openapi.json' }
+  const settings = {
+    ...anUpstream(name, `http://127.0.0.1:${port}`),
+    openapiPath: '/openapi.json',
+    ...change(`http://127.0.0.1:${port}`),
+  }
   const upstream = createUpstream(settings, {
     meter: {
       responded: silent,
@@ -111,4 +121,44 @@ t.test('fetches the document of an added upstream immediately', async (t) => {
   active.push(added.upstream)
   await refreshAt(1)
   t.same([first.fetches(), added.fetches()], [1, 1])
+})
+
+t.test(
+  'a fetch counts against the limit of connections, and waits while all connections are busy',
+  async (t) => {
+    const busy = await startDescribed(
+      t,
+      'busy',
+      (_request, response) => response.end('{"openapi":"3.1.0"}'),
+      () => ({
+        connections: { max: 1, maxPending: 0, queueTimeoutMs: 1_000 },
+      }),
+    )
+    const [target] = busy.upstream.targets.all as readonly [Target]
+    const { refreshAt } = setUp(t, [busy.upstream])
+    target.started(performance.now())
+    await refreshAt(0)
+    t.equal(busy.fetches(), 0)
+    target.ended(undefined)
+    await refreshAt(5)
+    t.equal(busy.fetches(), 1)
+    t.equal(busy.upstream.targets.openConnections, 1, 'the connection is one of the pool')
+    t.equal(target.outstanding, 0)
+  },
+)
+
+t.test('a fetch does not change the distribution of requests by weights', async (t) => {
+  const { upstream, fetches } = await startDescribed(
+    t,
+    'weighted',
+    (_request, response) => response.end('{"openapi":"3.1.0"}'),
+    (url) => ({ weights: [1, 1], urls: [url, url] }),
+  )
+  const { refreshAt } = setUp(t, [upstream])
+  t.equal(upstream.targets.all.length, 2)
+  const first = upstream.targets.choose()
+  await refreshAt(0)
+  t.equal(fetches(), 1)
+  t.not(upstream.targets.choose(), first)
+  t.equal(upstream.targets.choose(), first)
 })
