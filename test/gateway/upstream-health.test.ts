@@ -219,6 +219,17 @@ t.test('a probe with more than 32 interim responses fails', async (t) => {
   t.match(changes(), [{ event: 'target_ejected', probe: 'protocol' }])
 })
 
+t.test('a probe fails if the complete response takes too long, although parts arrive in time', async (t) => {
+  const { answer, changes } = await start(t, { timeoutMs: 200 })
+  answer((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 64000\r\n\r\n')
+    const parts = setInterval(() => socket.write('x'), 10)
+    socket.once('close', () => clearInterval(parts))
+  })
+  await reached('the target is unhealthy', () => changes().length === 1)
+  t.match(changes(), [{ event: 'target_ejected', probe: 'timeout' }])
+})
+
 t.test('a probe reads at most 64 KiB of an endless response, and its status counts', async (t) => {
   const { under, answer, probes, changes } = await start(t, { statuses: [418] })
   let longest = 0

@@ -131,6 +131,7 @@ t.test('RFC 9110 §12.5.3: the weights choose the coding', async (t) => {
     ['br;level=1, gzip', 'gzip'],
     ['br;q=1;q=0, gzip', 'gzip'],
     ['br, br;q=0, gzip', 'gzip'],
+    ['br;q=0, br, gzip', 'gzip'],
     [' gzip ; q=1.000 ,, br;Q=0', 'gzip'],
     ['__proto__, constructor', 'identity'],
   ] as const)
