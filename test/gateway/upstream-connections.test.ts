@@ -297,6 +297,17 @@ t.test('the queue ends with 503 when the last address is ejected', async (t) => 
   t.equal(await failed(under, 'ejected'), 2)
 })
 
+t.test('a closed upstream rejects the requests in its queue', async (t) => {
+  for (const end of ['retire', 'close'] as const) {
+    const upstream = anUpstreamWithQueue(t, 'http://127.0.0.1:1')
+    const rejected: unknown[] = []
+    upstream.queue.add({ start: () => undefined, reject: (error) => rejected.push(error?.code) })
+    await upstream[end]()
+    t.same(rejected, ['ERR_UPSTREAM_CLOSED'], end)
+    t.equal(upstream.queue.size, 0)
+  }
+})
+
 t.test('a shutdown waits for the requests in the queue', async (t) => {
   const { under, answer, send } = await start(t, { maxPending: 1 })
   const responses = await fill(under, send, 1)
