@@ -1,7 +1,8 @@
 import { createServer, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import t, { type Test } from 'tap'
-import type { HealthCheckSettings } from '../../gateway/upstreams/health-check.ts'
+import { HealthCheck, type HealthCheckSettings } from '../../gateway/upstreams/health-check.ts'
+import type { ConnectionPool } from '../../gateway/upstreams/http1/connection-pool.ts'
 import type { UpstreamSettings } from '../../gateway/upstreams/upstream.ts'
 import { aCertificate } from '../fixtures/a-certificate.ts'
 import { anUpstream, type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
@@ -266,6 +267,26 @@ t.test('an ejection after failed requests ends by a trial, not by a successful p
   under.upstream.reply(OK_REPLY)
   await reached('a successful trial', async () => (await request()) === 200)
   t.match(changes()[1], { event: 'target_back', reason: 'requests' })
+})
+
+t.test('a closed health check starts no further probe', async (t) => {
+  const started = new Set<string>()
+  const start = (name: string): HealthCheck =>
+    new HealthCheck({
+      ...HEALTH,
+      random: () => 1,
+      openPool() {
+        started.add(name)
+        return { dispatch: () => undefined, destroy: async () => undefined } as unknown as ConnectionPool
+      },
+      onProbed: () => undefined,
+      onChange: () => undefined,
+    })
+  start('closed').close()
+  const open = start('open')
+  t.teardown(() => open.close())
+  await reached('a later probe', () => started.has('open'))
+  t.same([...started], ['open'])
 })
 
 t.test('a reload of the policies does not add probes, and a shutdown ends the probes', async (t) => {
