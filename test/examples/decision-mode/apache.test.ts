@@ -6,6 +6,7 @@ const MODULES = ['mpm_event', 'authz_core', 'headers', 'lua', 'proxy', 'proxy_ht
 const APACHE: Ingress = {
   name: 'Apache',
   protocol: 'forward-auth',
+  silentStatus: 503,
   hasHeaderPatterns: true,
   foreignStatus: 503,
   adapt: (text, dir) =>

@@ -8,6 +8,7 @@ import { EXAMPLES, type Ingress, startExample, testIngress } from './ingress.ts'
 const CADDY: Ingress = {
   name: 'Caddy',
   protocol: 'forward-auth',
+  silentStatus: 504,
   hasHeaderPatterns: true,
   foreignStatus: 502,
   command: () => ['caddy', 'run', '--config', 'Caddyfile'],

@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
@@ -18,6 +20,14 @@ const HAPROXY: Ingress = {
 
 testIngress(HAPROXY)
 testBrowserClients({ ...HAPROXY, fence: 'haproxy' })
+
+t.test('HAProxy starts the example without warnings', async (t) => {
+  const { stdout, stderr } = await promisify(execFile)('haproxy', ['-c', '-V', '-f', 'haproxy.cfg'], {
+    cwd: join(EXAMPLES, 'haproxy'),
+  })
+  t.match(stdout, /Configuration file is valid/)
+  t.notMatch(stdout + stderr, /WARNING/)
+})
 
 t.test('HAProxy forwards a target in absolute form as a path', async (t) => {
   const { decisions, upstream } = await startDecisionEndpoint(t, HAPROXY.protocol)

@@ -26,6 +26,8 @@ export type Ingress = {
   readonly forwardsTrailers?: boolean
   /** Status of the response if Scopegate has not sent the decision 200. undefined: the product cannot detect this. */
   readonly foreignStatus?: number
+  /** Status of the response if Scopegate does not respond. undefined: not tested. */
+  readonly silentStatus?: number
   /**
    * Changes a file of the example only where the test needs other folders.
    * @param dir an empty folder for the files of the process.
@@ -68,6 +70,8 @@ export function testIngress(ingress: Ingress): void {
     },
   })
   testCommands({ ...ingress, folder })
+  if (ingress.silentStatus !== undefined)
+    testSilence({ ...ingress, folder, readyStatus: ingress.silentStatus })
   if (ingress.protocol === 'forward-auth') testWrongAddress({ ...ingress, folder })
   testFrameworks(ingress.name, async (t, options) => {
     const { decisions, gateway, issuer } = await startDecisionEndpoint(t, ingress.protocol, options)
@@ -104,6 +108,19 @@ routes:
     await gateway.close()
     t.match(await curl(commands[0]?.args ?? []), /^5/, 'without Scopegate')
     t.equal(upstream.requests.filter(({ target }) => target === '/api/analytics').length, 1)
+  })
+}
+
+/** Tests that the product does not wait long for a decision. */
+function testSilence(example: Example): void {
+  t.test(`${example.name} denies a request if Scopegate accepts it and does not respond`, async (t) => {
+    const decisions = await startRecordingUpstream()
+    const upstream = await startRecordingUpstream()
+    t.teardown(() => Promise.all([decisions.close(), upstream.close()]))
+    decisions.reply(() => undefined)
+    await startExample(t, example, { decisions: decisions.url, upstream: upstream.url })
+    t.ok(decisions.requests.length > 0)
+    t.equal(upstream.requests.length, 0)
   })
 }
 

@@ -15,6 +15,7 @@ const TEMPORARY = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
 const NGINX = {
   name: 'nginx',
   protocol: 'auth-request',
+  silentStatus: 500,
   hasHeaderPatterns: false,
   adapt: (text: string, dir: string) =>
     text.includes('http {')
