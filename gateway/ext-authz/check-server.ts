@@ -14,7 +14,13 @@ import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { UNTRUSTED_PEER } from '../pipeline/decision-endpoint.ts'
 import { formatRejection } from '../pipeline/error-response.ts'
 import type { ForwardedHeader, TrustedProxies } from '../server/client-address.ts'
-import { createServer, HEAD_TIMEOUT_MS, IDLE_TIMEOUT_MS, type ServerOptions } from '../server/server.ts'
+import {
+  CLOSE_TIMEOUT_MS,
+  createServer,
+  HEAD_TIMEOUT_MS,
+  IDLE_TIMEOUT_MS,
+  type ServerOptions,
+} from '../server/server.ts'
 import { openTlsServer } from '../server/tls/tls-server.ts'
 import { CheckReply, toOriginalRequest } from './check-exchange.ts'
 import { type CheckRequest, decodeCheckRequest, encodeCheckResponse } from './check-messages.ts'
@@ -105,6 +111,10 @@ function createHttp2Server(
       ? http2.createServer(settings)
       : openTlsServer((options) => http2.createSecureServer({ ...settings, ...options }), tls)
   server.on('session', onSession)
+  // After the end of a session, the client may never close its side of the connection.
+  server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+    socket.once('finish', () => setTimeout(() => socket.destroy(), CLOSE_TIMEOUT_MS).unref())
+  })
   return server as unknown as Server
 }
 

@@ -97,9 +97,13 @@ t.test('the gateway ends calls without an end and connections without a call', a
   const { decisions, issuer } = await startDecisionEndpoint(t, 'ext-authz-grpc')
   const client = await openCheckClient(t, decisions)
   const { pending, respond } = await startPendingCall(client, issuer)
-  const withoutBytes = connectPlainly(Number(new URL(decisions).port), '127.0.0.1').resume()
+  const port = Number(new URL(decisions).port)
+  const withoutBytes = connectPlainly(port, '127.0.0.1').resume()
+  const withoutEnd = connectPlainly({ port, host: '127.0.0.1', allowHalfOpen: true })
+  withoutEnd.on('error', () => undefined).resume()
   const withoutCall = connect(decisions)
   t.teardown(() => withoutBytes.destroy())
+  t.teardown(() => withoutEnd.destroy())
   t.teardown(() => withoutCall.destroy())
   const closed = Promise.all([once(withoutBytes, 'close'), once(withoutCall, 'close')])
   const silent = connect(decisions)
@@ -115,6 +119,10 @@ t.test('the gateway ends calls without an end and connections without a call', a
   t.equal((await client.check(OPEN)).status, 200)
   t.same(new Set(await Promise.all(resets)), new Set([constants.NGHTTP2_CANCEL]))
   await closed
+  await until('the gateway resets the connection of a client that does not close its side', async () => {
+    withoutEnd.write('x')
+    return withoutEnd.destroyed
+  })
   respond()
   t.equal((await pending).status, 401, 'a complete call can wait for its issuer')
 })

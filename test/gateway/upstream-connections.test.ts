@@ -225,7 +225,7 @@ function anUpstreamWithQueue(t: Test, ...urls: readonly string[]): Upstream {
         lookedUp: () => undefined,
         removed: () => undefined,
       },
-      resolve: () => Promise.reject(new Error('the addresses are no names')),
+      resolve: () => Promise.reject(new Error('the addresses are not names')),
       resolveSrv: async () => [],
       access: NO_ACCESS,
       readsEarlyResponses: true,
