@@ -43,7 +43,7 @@ export function formatAuthentication({ acr, maxAgeSeconds }: AuthenticationRule)
 
 /** Describes the handling of MCP messages. */
 export function describeMcp({ mcp }: PolicyRoute): string {
-  return mcp === undefined ? 'none' : 'readBody'
+  return mcp === undefined ? 'none' : Object.keys(mcp).join(', ')
 }
 
 /** Describes the rate limit of a route, e.g. `600 per 1m by client`. */

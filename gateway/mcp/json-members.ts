@@ -2,8 +2,10 @@
 export type JsonRange = { readonly start: number; readonly end: number }
 export type JsonMember = JsonRange & { readonly key: string }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
+const ARRAY_END = 0x5d
 const OPENS = new Set('{['.split('').map(codeOf))
 const CLOSES = new Set('}]'.split('').map(codeOf))
 const ENDS = new Set(',:}] \t\n\r'.split('').map(codeOf))
@@ -46,6 +48,17 @@ function* membersOf(text: string, start: number): Generator<JsonMember> {
   }
 }
 
+/** Returns the elements of an array. @param text valid JSON, with an array at `start`. */
+export function* readElements(text: string, start: number): Generator<JsonRange> {
+  let at = skipSpace(text, start + 1)
+  while (text.charCodeAt(at) !== ARRAY_END) {
+    const end = endOfValue(text, at)
+    yield { start: at, end }
+    at = skipSpace(text, end)
+    if (text.charCodeAt(at) !== ARRAY_END) at = skipSpace(text, at + 1)
+  }
+}
+
 /** Returns the end of a value. Does not recurse, so the nesting of the value has no limit. */
 function endOfValue(text: string, start: number): number {
   let at = start
@@ -81,4 +94,26 @@ export function skipSpace(text: string, start: number): number {
 
 function codeOf(character: string): number {
   return character.charCodeAt(0)
+}
+
+/** Decodes UTF-8, and keeps a byte order mark. @returns undefined for other bytes. */
+export function decodeText(body: Buffer): string | undefined {
+  try {
+    return UTF8.decode(body)
+  } catch {
+    return undefined
+  }
+}
+
+/** Parses a JSON text. JSON has no value `undefined`, so `undefined` means that the text is not valid. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,11 +1,10 @@
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { HeaderSource } from '../../policy-engine/match/find-header.ts'
 import { isUnambiguous, type McpCall, nameMemberOf } from '../../policy-engine/match/mcp-call.ts'
-import { readMembers, skipSpace } from './json-members.ts'
+import { decodeText, isObject, parseJson, readMembers, skipSpace } from './json-members.ts'
 
 /** The only content type of MCP messages. Upstreams could decode another charset to other text. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Checks that the body is plain JSON, before the gateway reads the body.
@@ -28,7 +27,7 @@ export function checkMcpContent(request: HeaderSource): Rejection | undefined {
  */
 export function readMcpCall(body: Buffer): McpCall | Rejection {
   const text = decodeText(body)
-  const message = text === undefined ? undefined : parse(text)
+  const message = text === undefined ? undefined : parseJson(text)
   if (text === undefined || message === undefined) return invalid('The body is not valid JSON in UTF-8.')
   if (!isObject(message)) return invalid('The body must contain exactly one MCP message, not a batch.')
   const members = readMembers(text, skipSpace(text, 0), ['method', 'params'])
@@ -49,27 +48,6 @@ export function readMcpCall(body: Buffer): McpCall | Rejection {
   if (typeof name !== 'string' || !isUnambiguous(name))
     return invalid(`This MCP method requires a text in params.${nameMember}.`)
   return { method, name }
-}
-
-function decodeText(body: Buffer): string | undefined {
-  try {
-    return UTF8.decode(body)
-  } catch {
-    return undefined
-  }
-}
-
-/** JSON has no value `undefined`, so `undefined` means that the text is not valid. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function invalid(detail: string): Rejection {

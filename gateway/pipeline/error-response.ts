@@ -70,6 +70,11 @@ const FIXED = {
     error: 'upstream_unavailable',
     description: 'The upstream service did not send a complete response.',
   },
+  mcp_tools_unreadable: {
+    status: 502,
+    error: 'upstream_unavailable',
+    description: 'The gateway cannot filter the tool list of the upstream service.',
+  },
   upstream_timed_out: {
     status: 504,
     error: 'upstream_timeout',
@@ -96,6 +101,7 @@ export function toErrorResponse(rejection: Rejection, options: ErrorResponseOpti
     case 'upstream_unreachable':
     case 'upstream_broken':
     case 'upstream_timed_out':
+    case 'mcp_tools_unreadable':
     case 'internal_error':
       return FIXED[rejection.rejected]
     case 'request_malformed':

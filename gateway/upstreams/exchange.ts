@@ -32,6 +32,8 @@ export class Exchange implements DispatchHandler {
   #over = false
   #remaining = -1
   #sending = false
+  /** The response for the rewriter of its body. */
+  #held: HeldResponse | undefined
 
   constructor(request: ForwardRequest) {
     this.#request = request
@@ -103,13 +105,18 @@ export class Exchange implements DispatchHandler {
       this.#interim(status, headers)
       return
     }
-    const { response, shape, upstream, tickMs } = this.#request
+    const { response, shape, upstream, tickMs, rewriter } = this.#request
     const nowMs = tickMs()
     this.result.status = status
     this.result.durationMs = nowMs - this.#startedMs
     upstream.meter.responded(status, (nowMs - this.#attemptStartedMs) / 1_000)
     this.#target?.succeeded(nowMs)
     if (status === 503 && this.#retry(503)) return
+    if (rewriter !== undefined) {
+      // The deadline continues, because the client gets no byte before the response is complete.
+      this.#held = { status, headers, chunks: [], size: 0 }
+      return
+    }
     clearTimeout(this.#deadline)
     response.writeHead(status, shape(status, headers) as string[])
     const length = headers['content-length']
@@ -152,6 +159,10 @@ export class Exchange implements DispatchHandler {
   onResponseData(controller: DispatchController, chunk: Buffer): void {
     if (this.#over) return
     const { response } = this.#request
+    if (this.#held !== undefined) {
+      this.#hold(this.#held, chunk)
+      return
+    }
     this.#sending = true
     if (chunk.length === this.#remaining) {
       this.#remaining = 0
@@ -166,11 +177,18 @@ export class Exchange implements DispatchHandler {
   }
 
   onResponseText(text: string): void {
-    if (!this.#over) this.#end(text)
+    if (this.#over) return
+    if (this.#held === undefined) this.#end(text)
+    else {
+      this.#hold(this.#held, Buffer.from(text, 'latin1'))
+      this.onResponseEnd()
+    }
   }
 
   onResponseEnd(): void {
-    if (!this.#over) this.#end(undefined)
+    if (this.#over) return
+    if (this.#held === undefined) this.#end(undefined)
+    else this.#endHeld(this.#held)
   }
 
   onResponseError(_controller: DispatchController, error: Error): void {
@@ -252,7 +270,7 @@ export class Exchange implements DispatchHandler {
       method,
       attempts: this.#attempts,
       bodyBytes: body?.bytes ?? 0,
-      responseBegan: response.headersSent || this.#interimResponses > 0,
+      responseBegan: response.headersSent || this.#interimResponses > 0 || this.#held !== undefined,
     })
     if (!allowed) return false
     const next = upstream.targets.choose(this.#target)
@@ -275,6 +293,30 @@ export class Exchange implements DispatchHandler {
     if (this.#interimResponses > MAX_INTERIM_RESPONSES)
       this.#failed(new RangeError('the upstream sent too many interim responses'))
     else relayInterim(this.#request, status, headers)
+  }
+
+  #hold(held: HeldResponse, chunk: Buffer): void {
+    const { rewriter } = this.#request
+    held.chunks.push(chunk)
+    held.size += chunk.length
+    if (rewriter !== undefined && held.size > rewriter.limitBytes) this.#abandon(rewriter.rejection)
+  }
+
+  #endHeld({ status, headers, chunks }: HeldResponse): void {
+    const { rewriter, response, shape } = this.#request
+    const received = Buffer.concat(chunks)
+    const body = rewriter?.rewrite({ status, headers, body: received })
+    if (rewriter !== undefined && body === undefined) {
+      this.#abandon(rewriter.rejection)
+      return
+    }
+    if (body === received || body === undefined)
+      response.writeHead(status, shape(status, headers) as string[])
+    else {
+      const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => !BODY_HEADERS.has(name)))
+      response.writeHead(status, [...shape(status, kept), 'content-length', String(body.length)])
+    }
+    this.#end(body === undefined || body.length === 0 ? undefined : body)
   }
 
   #end(last: Buffer | string | undefined): void {
@@ -347,6 +389,23 @@ export class Exchange implements DispatchHandler {
     this.#target = undefined
   }
 }
+
+type HeldResponse = {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly chunks: Buffer[]
+  size: number
+}
+
+/** Headers that describe the bytes of a body. RFC 9110 section 8, RFC 9530. */
+const BODY_HEADERS: ReadonlySet<string> = new Set([
+  'content-length',
+  'content-digest',
+  'content-md5',
+  'digest',
+  'etag',
+  'repr-digest',
+])
 
 const EJECTED: Rejection = { rejected: 'upstream_ejected', retryAfterSeconds: 1 }
 

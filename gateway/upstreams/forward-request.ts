@@ -30,6 +30,8 @@ export type ForwardRequest = {
   readonly onUpgrade: ((headers: IncomingHttpHeaders, socket: Duplex) => void) | undefined
   /** Open event streams. A drain ends these streams. */
   readonly eventStreams: Set<EndableResponse>
+  /** Replaces the body of the response. If undefined, the gateway streams the response. */
+  readonly rewriter: ResponseRewriter | undefined
   readonly response: ServerResponse
   /** Converts the headers of the upstream into the headers for the client. */
   readonly shape: (status: number, headers: IncomingHttpHeaders) => readonly string[]
@@ -42,6 +44,20 @@ export type ForwardRequest = {
   /** Receives the error behind a failed attempt. */
   readonly onFailure: (error: unknown) => void
   readonly tickMs: () => number
+}
+
+/** Replaces the complete body of a response. The gateway sends nothing before the response of the upstream is complete. */
+export type ResponseRewriter = {
+  /** Largest body. Bytes. */
+  readonly limitBytes: number
+  /** @returns the body for the client, or undefined if the response must not reach the client. */
+  readonly rewrite: (response: {
+    readonly status: number
+    readonly headers: IncomingHttpHeaders
+    readonly body: Buffer
+  }) => Buffer | undefined
+  /** The rejection for a larger body, or for a response that must not reach the client. */
+  readonly rejection: Rejection
 }
 
 /** A response that can be ended between two events without data loss. */

@@ -113,6 +113,8 @@ export type Rejection =
   /** The upstream closed the connection too early, or sent an invalid response or WebSocket handshake. */
   | { readonly rejected: 'upstream_broken' }
   | { readonly rejected: 'upstream_timed_out' }
+  /** The gateway cannot filter the tool list of the upstream, because the list is too large or has an unknown form. */
+  | { readonly rejected: 'mcp_tools_unreadable' }
   /** The upstream failed too often recently, so the gateway temporarily sends no requests to this upstream. */
   | { readonly rejected: 'upstream_ejected'; readonly retryAfterSeconds: number }
   /** All connections to the upstream are busy, and the request got no place in the queue or waited too long. */

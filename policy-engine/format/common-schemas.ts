@@ -64,6 +64,12 @@ export const Mcp = Type.Object(
           'Whether the gateway reads the method and the name of an MCP call from the body of a POST request, at most 64 KiB. The values replace the headers mcp-method and mcp-name in match.headers. All routes with the same path must have the same value.',
       }),
     ),
+    filterTools: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether the gateway removes the tools that the caller may not use from the response to tools/list, at most 1 MiB. Includes readBody.',
+      }),
+    ),
   },
   { ...open, minProperties: 1, description: 'Handling of the messages of MCP, the Model Context Protocol.' },
 )

@@ -92,6 +92,8 @@ export type PolicyRoute = {
 export type McpRule = {
   /** The gateway reads the method and the name of a call from the body. */
   readonly readBody: true
+  /** The gateway removes the tools that the caller may not use from the response to `tools/list`. */
+  readonly filterTools?: true
 }
 
 /** Returns whether the gateway can respond 429 to requests of a caller because of their number. */

@@ -75,17 +75,23 @@ export function readRouteKeys(
       path,
       template,
       headers,
-      readsMcpBody: readsMcpBody(route, file?.defaults, presets),
+      readsMcpBody: readsMcpBody(mcpOf(route, file?.defaults, presets)),
       location,
     })
   }
   return { claims, diagnostics }
 }
 
-function readsMcpBody(route: unknown, defaults: unknown, presets: Presets): boolean {
+/** Returns whether a value of the key `mcp` makes the gateway read bodies. `filterTools` needs the method in the body. */
+export function readsMcpBody(mcp: unknown): boolean {
+  const { readBody, filterTools } = toRecord(mcp)
+  return readBody === true || filterTools === true
+}
+
+function mcpOf(route: unknown, defaults: unknown, presets: Presets): unknown {
   const [own, shared] = [toRecord(route), toRecord(defaults)]
   const preset = presets.byName.get(String(own['extends'] ?? shared['extends']))
-  return toRecord(own['mcp'] ?? shared['mcp'] ?? preset?.mcp)['readBody'] === true
+  return own['mcp'] ?? shared['mcp'] ?? preset?.mcp
 }
 
 function readHeaders(headers: unknown): readonly HeaderValue[] | undefined {

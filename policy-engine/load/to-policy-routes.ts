@@ -21,6 +21,7 @@ import type {
   ScopeRule,
 } from './policy-route.ts'
 import { readOperand } from './read-operand.ts'
+import { readsMcpBody } from './route-keys.ts'
 
 type RouteEntry = PolicyFile['routes'][number]
 /** Settings of a route, merged with the defaults of its policy and with its preset. */
@@ -107,9 +108,10 @@ function toSharedLimits(
 
 /** MCP messages are POST requests. `mcp` in `defaults` or in a preset therefore affects only routes with POST. */
 function toMcpRule(entry: Settings['mcp'], methods: readonly string[]): Pick<PolicyRoute, 'mcp'> {
-  return entry?.readBody === true && methods.includes('POST')
-    ? { mcp: Object.freeze({ readBody: true }) }
-    : {}
+  if (entry === undefined || !readsMcpBody(entry) || !methods.includes('POST')) return {}
+  return {
+    mcp: Object.freeze({ readBody: true, ...(entry.filterTools === true ? { filterTools: true } : {}) }),
+  }
 }
 
 function toScopeRule(route: RouteEntry): ScopeRule | undefined {

@@ -2,6 +2,7 @@ import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { forward as forwardToUpstream } from '../../upstreams/forward.ts'
 import type { ForwardRequest } from '../../upstreams/forward-request.ts'
 import { replayBody } from '../../upstreams/request-body.ts'
+import { toolFilterOf } from '../mcp-tool-filter.ts'
 import { openWebsocket, reserveSession } from '../open-websocket.ts'
 import type { ShapedContext } from '../request-context.ts'
 import { startUpstreamSpan } from '../request-spans.ts'
@@ -33,14 +34,17 @@ export function forward(context: ShapedContext): Rejection | undefined {
         ? request
         : replayBody(context.body)
   if (body === request) sendContinue(request, response)
+  const rewriter = toolFilterOf(context)
+  const upstreamHeaders =
+    rewriter === undefined ? context.upstreamHeaders : withoutCodings(context.upstreamHeaders)
   context.forwarded = forwardToUpstream({
     upstream,
     method: context.method,
     target: upstream.basePath + context.upstreamPath + canonical.query,
     headers:
       span === undefined || tracing === undefined
-        ? context.upstreamHeaders
-        : startUpstreamSpan(context, { tracing, span, upstream: upstream.name }, context.upstreamHeaders),
+        ? upstreamHeaders
+        : startUpstreamSpan(context, { tracing, span, upstream: upstream.name }, upstreamHeaders),
     body,
     bodyLimitBytes: route.bodyLimitBytes,
     timeoutMs: route.timeoutMs,
@@ -48,6 +52,7 @@ export function forward(context: ShapedContext): Rejection | undefined {
     retries: route.kind === 'api' ? route.policy.retries : undefined,
     onUpgrade,
     eventStreams: services.eventStreams,
+    rewriter,
     response,
     shape: (status, headers) => {
       if (status === 401) upstream.credential?.rejected()
@@ -60,4 +65,10 @@ export function forward(context: ShapedContext): Rejection | undefined {
     tickMs: services.tickMs,
   })
   return undefined
+}
+
+/** Asks the upstream for a response without a content coding, which the gateway can read. */
+function withoutCodings(headers: readonly string[]): string[] {
+  const kept = headers.filter((_, at) => headers[at - (at % 2)]?.toLowerCase() !== 'accept-encoding')
+  return [...kept, 'accept-encoding', 'identity']
 }

@@ -83,6 +83,7 @@ async function startForwarder(
       retries: undefined,
       onUpgrade: undefined,
       eventStreams: new Set(),
+      rewriter: undefined,
       response,
       shape: () => ['connection', 'close'],
       reject: (rejection) => {
