@@ -1,12 +1,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:https'
+import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
-import type { UpstreamSettings } from '../../gateway/upstreams/upstream.ts'
+import { createUpstream, type UpstreamSettings } from '../../gateway/upstreams/upstream.ts'
 import { aCertificate, type TestCertificate } from '../fixtures/a-certificate.ts'
-import { type GatewayUnderTest, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { anUpstream, type GatewayUnderTest, NO_ACCESS, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { type NameServer, startNameServer } from '../fixtures/name-server.ts'
-import { type RecordingUpstream, startRecordingUpstream } from '../fixtures/recording-upstream.ts'
+import { OK_REPLY, type RecordingUpstream, startRecordingUpstream } from '../fixtures/recording-upstream.ts'
 import { send } from '../fixtures/send.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -93,12 +94,19 @@ t.test('requests follow the priority, the weight and the changes of SRV records'
   await until('the next priority gets the requests', async () => (await request()) === 200)
   t.ok(third.requests.length > 0)
 
+  const held: Socket[] = []
+  third.reply((socket) => held.push(socket))
+  const open = request()
+  await until('the request arrives', async () => held.length === 1)
+  third.reply(OK_REPLY)
   names.knowsSrv([{ name: 'd.test', port: portOf(fourth), priority: 1, weight: 0 }])
   await until(
     'the new target gets a request',
     async () => (await request()) === 200 && fourth.requests.length > 0,
     LONG_MS,
   )
+  held[0]?.write(OK_REPLY)
+  t.equal(await open, 200, 'an open request to a removed target continues')
   const before = third.requests.length
   names.knowsSrv(undefined)
   const verbose = async (): Promise<string> => (await send(`${gateway.managementUrl}/readyz?verbose`)).text
@@ -153,4 +161,54 @@ t.test('the certificate must have the name of the target, which is also the name
     t.equal(await request(), status, name)
   }
   t.same(seen, ['a.test'])
+})
+
+t.test('a removed target has no series, and does not follow the client certificate', async (t) => {
+  let records = [{ name: 'a.test', port: 80, priority: 0, weight: 0 }]
+  const removed: string[] = []
+  const listeners = new Set<unknown>()
+  const { cert, key } = aCertificate()
+  const silent = () => undefined
+  const upstream = createUpstream(
+    { ...anUpstream('api', 'http://_http._tcp.api.test'), isSrv: true },
+    {
+      meter: {
+        responded: silent,
+        failed: silent,
+        retried: silent,
+        probed: silent,
+        lookedUp: silent,
+        removed: (target) => void removed.push(target),
+      },
+      resolve: async () => [],
+      resolveSrv: async () => records,
+      access: {
+        ...NO_ACCESS,
+        certificate: {
+          current: { cert, key, names: '', fingerprint: '', expiresAtMs: 0 },
+          onChange(listener) {
+            listeners.add(listener)
+            return () => void listeners.delete(listener)
+          },
+          problem: undefined,
+          check: async () => undefined,
+          close: silent,
+        },
+      },
+      readsEarlyResponses: false,
+      workers: 1,
+      tickMs: () => performance.now(),
+      logger: { info: silent, warn: silent },
+    },
+  )
+  t.teardown(() => upstream.close())
+  await upstream.srv?.first
+  records = [{ name: 'b.test', port: 80, priority: 0, weight: 0 }]
+  await until('the target is removed', async () => removed.length > 0, LONG_MS)
+  t.same(removed, ['http://a.test'])
+  t.same(
+    upstream.targets.all.map(({ origin }) => origin),
+    ['http://b.test'],
+  )
+  t.equal(listeners.size, 1)
 })
