@@ -47,7 +47,13 @@ async function start(
       ...config,
       upstreams: [
         ...config.upstreams,
-        { ...(config.upstreams[0] as (typeof config.upstreams)[number]), name: 'live', urls: [live.url] },
+        {
+          ...(config.upstreams[0] as (typeof config.upstreams)[number]),
+          name: 'live',
+          urls: [live.url],
+          // On a slow machine, a session can be idle for longer than the default of the tests.
+          idleTimeoutMs: 600_000,
+        },
       ],
       websockets: { maxSessions: 1_000, maxSessionsPerCaller: 100, ...limits },
       issuers: (pushes ? config.issuers.map(pushing) : config.issuers).map((issuer) => ({
