@@ -219,7 +219,6 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
    * refuses later streams, and closes the connection after the last open stream. RFC 9113 section 6.8.
    */
   function close(connection: Connection): void {
-    if (connection.session.closed) return
     connection.idleMs = tickMs()
     connection.session.close()
   }
