@@ -16,6 +16,7 @@ routes:
   - { name: draft, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call, mcp-name: create, mcp-param-state: draft } }, scopes: { all: [courses:read] } }
   - { name: publish, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call, mcp-name: create, mcp-param-state: published } }, scopes: { all: [courses:write] } }
   - { name: orders, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call, mcp-name: orders } }, scopes: { all: [orders:read] }, when: [{ claim: department, equals: sales }] }
+  - { name: slow, match: { methods: [POST], path: /slow }, timeout: 400ms, scopes: { all: [courses:read] } }
   - { name: unfiltered, match: { methods: [POST], path: /all }, mcp: { readBody: true }, scopes: { all: [courses:read] } }
 `
 const TOOLS = ['read', 'write', 'audited', 'create', 'orders', 'without-a-route']
@@ -92,6 +93,15 @@ t.test('sends no list that it cannot filter', async (t) => {
   )
   upstream.reply(response(LIST.padEnd(1024 * 1024)))
   t.equal((await ask(reader)).status, 200, 'exactly 1 MiB')
+})
+
+t.test('ends a list that is not complete within the timeout of the route', async (t) => {
+  upstream.reply((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n')
+    const timer = setInterval(() => socket.write('4\r\n: x\n\r\n'), 20)
+    socket.on('close', () => clearInterval(timer))
+  })
+  t.equal((await ask(reader, '/slow')).status, 504)
 })
 
 t.test('changes no error and no other response', async (t) => {
