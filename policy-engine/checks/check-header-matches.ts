@@ -4,13 +4,7 @@ import type { YamlDocument } from '../../platform/diagnostics/yaml/yaml-document
 import type { YamlPath } from '../../platform/diagnostics/yaml/yaml-locations.ts'
 import { rawRoutes } from '../load/raw-routes.ts'
 import { headerKind } from '../match/header-kind.ts'
-
-/**
- * Matches an MCP revision, which is a date. If `mcp-protocol-version` contains no MCP revision, all other `mcp-`
- * headers are ambiguous: see header-choice.ts.
- */
-const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
-const MCP_VERSION = 'mcp-protocol-version'
+import { comparesHeaders, MCP_VERSION } from '../match/mcp-headers.ts'
 
 /**
  * Finds header requirements that no request can satisfy.
@@ -68,10 +62,10 @@ function explainUnreachable(
 ): { message: string; hint: string } | undefined {
   if (!name.startsWith('mcp-') || typeof value !== 'string') return undefined
   if (name === MCP_VERSION) return undefined
-  if (typeof version === 'string' && !MCP_REVISION.test(version))
+  if (typeof version === 'string' && !comparesHeaders(version))
     return {
-      message: `this route cannot match: ${name} requires an MCP revision in ${MCP_VERSION} (got ${JSON.stringify(version)})`,
-      hint: 'a revision is a date, such as 2026-07-28',
+      message: `this route cannot match: ${name} requires MCP revision 2026-07-28 or later in ${MCP_VERSION} (got ${JSON.stringify(version)})`,
+      hint: 'write a revision that has the header, such as 2026-07-28',
     }
   if (value.startsWith('=?'))
     return {

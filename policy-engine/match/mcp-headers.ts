@@ -3,11 +3,13 @@ import { AMBIGUOUS, type HeaderSource } from './find-header.ts'
 import { isUnambiguous, type McpCall, nameMemberOf } from './mcp-call.ts'
 
 const MCP_PREFIX = 'mcp-'
-const MCP_VERSION = 'mcp-protocol-version'
+export const MCP_VERSION = 'mcp-protocol-version'
 const MCP_METHOD = 'mcp-method'
 const MCP_NAME = 'mcp-name'
-/** An MCP revision is a date. */
+/** An MCP revision is a date, so its text has the order of the dates. */
 const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
+/** The first revision with the headers. A server of an older revision does not compare them with the body. */
+const FIRST_REVISION = '2026-07-28'
 const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
 
 const HEADERS_DIFFER: Rejection = Object.freeze({ rejected: 'mcp_headers_differ' })
@@ -16,6 +18,11 @@ export const NO_MCP_MESSAGE: Rejection = Object.freeze({
   detail: 'This path requires a body with an MCP message.',
 })
 
+/** Returns whether a server with the MCP revision compares the headers with the body. */
+export function comparesHeaders(revision: string): boolean {
+  return MCP_REVISION.test(revision) && revision >= FIRST_REVISION
+}
+
 /** Returns whether MCP repeats a value of the body in the header. @param name in lower case. */
 export function isMcpValue(name: string): boolean {
   return name.startsWith(MCP_PREFIX) && name !== MCP_VERSION
@@ -23,8 +30,8 @@ export function isMcpValue(name: string): boolean {
 
 /**
  * Reads a header for the choice of a route. If the gateway has read the call from the body, the call replaces the headers
- * `mcp-method` and `mcp-name`. If `mcp-protocol-version` contains no MCP revision, all other `mcp-` headers are
- * ambiguous.
+ * `mcp-method` and `mcp-name`. Unless `mcp-protocol-version` contains an MCP revision that has the headers, all other
+ * `mcp-` headers are ambiguous.
  */
 export function readMatchHeader(request: HeaderSource, name: string): string | undefined | typeof AMBIGUOUS {
   const { mcpCall } = request
@@ -35,7 +42,7 @@ export function readMatchHeader(request: HeaderSource, name: string): string | u
   const value = request.header(name)
   if (typeof value !== 'string' || !isMcpValue(name)) return value
   const version = request.header(MCP_VERSION)
-  if (typeof version !== 'string' || !MCP_REVISION.test(version)) return AMBIGUOUS
+  if (typeof version !== 'string' || !comparesHeaders(version)) return AMBIGUOUS
   return decode(value)
 }
 

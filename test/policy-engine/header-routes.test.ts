@@ -57,7 +57,16 @@ t.test(
 t.test('MCP headers match no route without an MCP revision', async (t) => {
   const call = ['Mcp-Method', 'tools/call', 'Mcp-Name', 'delete_course']
   t.equal(tools('POST', '/mcp', ...call), 'not_found')
-  for (const version of ['', 'latest', '2026-7-28', '2026-07-28, 2026-07-28', '2026-07-28 ', '2026-07-281'])
+  for (const version of [
+    '',
+    'latest',
+    '2025-06-18',
+    '2026-07-27',
+    '2026-7-28',
+    '2026-07-28, 2026-07-28',
+    '2026-07-28 ',
+    '2026-07-281',
+  ])
     t.equal(tools('POST', '/mcp', 'MCP-Protocol-Version', version, ...call), 'not_found', version)
 })
 

@@ -1,4 +1,5 @@
 import type { HeaderValue } from '../../../policy-engine/load/policy-route.ts'
+import { MCP_VERSION } from '../../../policy-engine/match/mcp-headers.ts'
 import { type PathTemplate, readPathTemplate } from '../../../policy-engine/match/path-template.ts'
 import { buildTemplateTree, intersectTemplates } from './overlapping-templates.ts'
 
@@ -17,9 +18,6 @@ export type RepresentativeRequest = {
 }
 
 type Prepared = { readonly template: PathTemplate; readonly headers: readonly HeaderValue[] }
-
-/** MCP headers require this version header. The value of the header is a date. */
-const MCP_VERSION = 'mcp-protocol-version'
 
 /**
  * Finds requests that cover every pair of an old and a new route that one request can match.
@@ -117,10 +115,13 @@ function headerSets(
   return [[], a, b, ...(agree ? [union] : [])]
 }
 
-/** Returns a version that no route requires. A required version could match additional routes. */
+/**
+ * Returns a revision of MCP that has the headers and that no route requires. A required version could match additional
+ * routes.
+ */
 function freshVersion(routes: readonly Matching[]): HeaderValue {
   const asked = new Set(routes.flatMap((one) => one.matchHeaders.map(({ value }) => value)))
-  let year = 1000
+  let year = 3000
   while (asked.has(`${year}-01-01`)) year++
   return { name: MCP_VERSION, value: `${year}-01-01` }
 }

@@ -230,6 +230,7 @@ t.test('cleanHeaders() returns every part of a request', async (t) => {
   if ('rejected' in cleaned) throw new Error(cleaned.rejected)
   const { header, ...rest } = cleaned
   t.strictSame(rest, {
+    mcpCall: undefined,
     endToEnd: ['User-Agent', 'agent'],
     authorization: 'Bearer a',
     authorizationCount: 1,

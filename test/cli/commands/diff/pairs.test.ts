@@ -30,7 +30,7 @@ const ALPHABET: Alphabet = {
   headers: {
     h: [undefined, '1', '2', '9'],
     'mcp-name': [undefined, 't'],
-    'mcp-protocol-version': ['2025-06-18', '2026-07-28'],
+    'mcp-protocol-version': ['2026-07-28', '2026-11-25'],
   },
   claims: { c: [undefined, '0', '1', '2', '8', '9', 'a', 'b', 1, ['1', '2'], ['1', '2', '8']] },
 }
