@@ -12,12 +12,14 @@ const ENDS = new Set(',:}] \t\n\r'.split('').map(codeOf))
 const SPACES = new Set(' \t\n\r'.split('').map(codeOf))
 /** Printable ASCII. Some parsers drop or fold other characters, such as U+017F, which Go reads as `s`. */
 const PLAIN_KEY = /^[\x20-\x7e]*$/
+/** Some parsers in JavaScript set the prototype, whose members the object then inherits (CVE-2022-46175). */
+const PROTOTYPE_KEY = '__proto__'
 
 /**
  * Returns the members of an object. `JSON.parse()` keeps only the last of two members with the same key, and other parsers
  * keep the first. The function therefore finds each member that an upstream or a client could read in another way: a
- * duplicate key, a key with characters outside of printable ASCII, and a key that differs from a key of `exact` only
- * in case (CVE-2026-27896).
+ * duplicate key, a key with characters outside of printable ASCII, `__proto__`, and a key that differs from a key of
+ * `exact` only in case (CVE-2026-27896).
  * @param text valid JSON, with an object at `start`.
  * @returns the members by key. undefined if parsers can read the object in different ways.
  */
@@ -29,7 +31,7 @@ export function readMembers(
   const folded = new Set(exact.map((key) => key.toLowerCase()))
   const members = new Map<string, JsonRange>()
   for (const { key, ...range } of membersOf(text, start)) {
-    if (members.has(key) || !PLAIN_KEY.test(key)) return undefined
+    if (members.has(key) || !PLAIN_KEY.test(key) || key === PROTOTYPE_KEY) return undefined
     if (!exact.includes(key) && folded.has(key.toLowerCase())) return undefined
     members.set(key, range)
   }

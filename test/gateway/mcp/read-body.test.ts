@@ -107,6 +107,7 @@ t.test('rejects a body that is not one plain MCP message', async (t) => {
     ['a batch', `[${call('tools/call', 'read')}]`, {}],
     ['a duplicate name', '{"method":"tools/call","params":{"name":"read","na\\u006de":"write"}}', {}],
     ['a name in another case', '{"method":"tools/call","params":{"name":"read","Name":"write"}}', {}],
+    ['a prototype', `{"__proto__":${call('tools/call', 'write')}}`, {}],
     ['a lone surrogate', '{"method":"tools/call","params":{"name":"read\\ud800"}}', {}],
     ['deep nesting', '['.repeat(LIMIT), {}],
     ['a form', call('tools/call', 'read'), { 'content-type': 'application/x-www-form-urlencoded' }],
@@ -119,7 +120,7 @@ t.test('rejects a body that is not one plain MCP message', async (t) => {
     t.match(answer.json, { error: 'invalid_request' }, what)
     t.same(answer.forwarded, [], what)
   }
-  await until('the gateway logs the last rejection', async () => logged('mcp_body_invalid') === 10)
+  await until('the gateway logs the last rejection', async () => logged('mcp_body_invalid') === 11)
 })
 
 t.test('reads at most 64 KiB', async (t) => {
