@@ -78,7 +78,7 @@ export function readNonceSecrets(dpop: GatewayFile['dpop']): readonly string[] |
   return parseNonceSecrets(read.text, dpop.nonceSecretFile)
 }
 
-/** @throws {BootError} C350 if there is no secret, or a secret is too short. ERR_SECRET_FILE: more than 10 secrets. */
+/** @throws {BootError} C350 for a text without a secret, or a secret that is too short. ERR_SECRET_FILE for over 10. */
 export function parseNonceSecrets(text: string, file: string): readonly string[] {
   const secrets = parseSecretLines(text, file)
   if (secrets.length === 0 || secrets.some((secret) => secret.length < MIN_LENGTH))

@@ -162,7 +162,8 @@ function findInvalidWeights(upstreams: UpstreamsFile, shownAs: string): readonly
 
 /**
  * Reports C326 for `srv` with https and public CA certificates. DNS selects the host name that the certificate must
- * have. Everyone gets a certificate for an own name from a public CA, so a forged record would be enough to read requests.
+ * have. A public CA signs a certificate for any name that the applicant controls. An attacker with a forged record
+ * could therefore read requests.
  */
 function findUnverifiableTargets(upstreams: UpstreamsFile, shownAs: string): readonly Diagnostic[] {
   return Object.entries(upstreams)

@@ -49,7 +49,7 @@ export class SrvRecords {
     this.first = this.#look()
   }
 
-  /** The reason why the last lookup failed, or why there is no target. */
+  /** The reason why the last lookup failed, or why the upstream has no target. */
   get problem(): string | undefined {
     return this.#problem
   }

@@ -41,7 +41,7 @@ type Connection = {
   readonly session: ServerHttp2Session
   readonly exchanges: Set<Exchange>
   openStreams: number
-  /** Time since which the connection has no stream, or since the gateway closes the connection. */
+  /** Start of the time without a stream, or of the close by the gateway. */
   idleMs: number
   /** Whether a request has started. */
   hasServed: boolean
@@ -215,8 +215,8 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
   }
 
   /**
-   * Sends GOAWAY with the last accepted stream, so that the client can repeat later requests on another connection. Node
-   * refuses later streams, and closes the connection after the last open stream. RFC 9113 section 6.8.
+   * Sends GOAWAY with the last accepted stream, so that the client can repeat later requests on another connection.
+   * Node.js rejects later streams, and closes the connection after the last open stream. RFC 9113 section 6.8.
    */
   function close(connection: Connection): void {
     connection.idleMs = tickMs()

@@ -34,7 +34,7 @@ t.test('a retry prefers the next group to the target that failed', async (t) => 
   const weighted = aSet({ targets: [second], weights: [1] })
   t.equal(weighted.choose(first), second)
   Object.assign(second, { isAccepting: false })
-  t.equal(weighted.choose(first), undefined, 'a removed target is no choice')
+  t.equal(weighted.choose(first), undefined, 'does not choose a removed target')
 })
 
 t.test('a target with weight 0 gets requests only if the other targets accept none', async (t) => {
