@@ -97,7 +97,7 @@ export function toSrvTargets(records: readonly SrvRecord[], protocol: string): r
   if (records.length > 0 && records.every(({ name }) => name === '' || name === '.')) return []
   const targets = new Map<string, SrvTarget>()
   const sorted = records.toSorted(
-    (a, b) => a.priority - b.priority || compare(a.name, b.name) || a.port - b.port,
+    (a, b) => a.priority - b.priority || compare(a.name, b.name) || a.port - b.port || a.weight - b.weight,
   )
   for (const { name, port, priority, weight } of sorted) {
     const origin = originOf(protocol, name, port)

@@ -50,6 +50,8 @@ t.test('targets have the order of their priorities, and invalid records are igno
     { origin: 'https://a.test:8443', priority: 1, weight: 0 },
     { origin: 'https://b.test', priority: 2, weight: 7 },
   ])
+  const repeated = [record('a.test', 8_080, 0, 9), record('a.test', 8_080, 0, 1)]
+  t.same(targets(repeated), targets(repeated.toReversed()), 'the order of the response does not matter')
   for (const name of [
     '10.0.0.1',
     '0x7f.1',
