@@ -1,9 +1,9 @@
 import type { FastifyReply } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
+import { type Html, html } from '../../platform/pages/html.ts'
 import { canChange, groupScopes, type ScopeChoice } from '../consent/scope-selection.ts'
 import type { FormPages } from '../pages/form-pages.ts'
-import { type Html, html } from '../pages/html.ts'
 import { type Locale, message } from '../pages/messages/message.ts'
 import { localeOf } from '../pages/page-reply.ts'
 

@@ -1,5 +1,5 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import { type Html, html } from '../pages/html.ts'
+import { type Html, html } from '../../platform/pages/html.ts'
 import { formatDuration, type Locale, message } from '../pages/messages/message.ts'
 import {
   canChange,

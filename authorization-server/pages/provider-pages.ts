@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import type { Html } from '../../platform/pages/html.ts'
 import type { Accounts } from '../accounts/accounts.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
 import type { Interaction, Interactions } from '../engine/interactions.ts'
@@ -9,7 +10,6 @@ import { ProviderError, type ProviderErrorReason } from '../sign-in/provider-err
 import { admitPerson } from '../sign-in/provider-profile.ts'
 import type { SignInAttempts } from '../sign-in/sign-in-attempts.ts'
 import { type FormPages, originOf } from './form-pages.ts'
-import type { Html } from './html.ts'
 import { type Locale, message } from './messages/message.ts'
 import { redirectAfterForm } from './page-reply.ts'
 

@@ -1,4 +1,4 @@
-import { displayText, type Html, html } from './html.ts'
+import { displayText, type Html, html } from '../../platform/pages/html.ts'
 import type { Look } from './look.ts'
 import type { MessageKey } from './messages/en.ts'
 import { isMessageKey, type Locale, message } from './messages/message.ts'

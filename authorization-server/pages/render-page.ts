@@ -1,4 +1,4 @@
-import { type Html, html } from './html.ts'
+import { type Html, html } from '../../platform/pages/html.ts'
 import { createLook, type Look } from './look.ts'
 import { type Locale, message } from './messages/message.ts'
 

@@ -1,5 +1,5 @@
+import { type Html, html } from '../../platform/pages/html.ts'
 import { type AddAccountRejection, PASSWORD_CHARACTERS } from '../accounts/accounts.ts'
-import { type Html, html } from '../pages/html.ts'
 import { type Locale, message } from '../pages/messages/message.ts'
 import type { PasswordLink } from './password-links.ts'
 

@@ -1,7 +1,7 @@
 import { encode } from 'uqr'
+import { type Html, html } from '../../platform/pages/html.ts'
 import { groupsOfFour } from '../accounts/second-factors.ts'
 import { encodeTotpSecret, totpLink } from '../accounts/totp.ts'
-import { type Html, html } from '../pages/html.ts'
 import { type Locale, message } from '../pages/messages/message.ts'
 
 type RenderedPage = { readonly title: Html; readonly body: Html }

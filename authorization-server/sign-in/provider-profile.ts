@@ -1,5 +1,5 @@
+import { displayText } from '../../platform/pages/html.ts'
 import type { SignInProvider } from '../config.ts'
-import { displayText } from '../pages/html.ts'
 import type { ProviderIdentity } from './provider-client.ts'
 import { ProviderError } from './provider-error.ts'
 

@@ -1,4 +1,4 @@
-import { type Html, html } from '../pages/html.ts'
+import { type Html, html } from '../../platform/pages/html.ts'
 import { type Locale, message } from '../pages/messages/message.ts'
 
 export type SignInPage = {

@@ -1,4 +1,4 @@
-import { type Html, html } from '../html.ts'
+import { type Html, html } from '../../../platform/pages/html.ts'
 import { DE } from './de.ts'
 import { EN, type MessageKey, type Texts } from './en.ts'
 

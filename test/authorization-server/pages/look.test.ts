@@ -2,12 +2,12 @@ import { hash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { html } from '../../../authorization-server/pages/html.ts'
 import { type LookConfig, loadLook } from '../../../authorization-server/pages/load-look.ts'
 import { createLook, findLowContrast } from '../../../authorization-server/pages/look.ts'
 import { pageHeaders } from '../../../authorization-server/pages/page-reply.ts'
 import { PAGE_STYLE } from '../../../authorization-server/pages/page-style.ts'
 import { renderPage } from '../../../authorization-server/pages/render-page.ts'
+import { html } from '../../../platform/pages/html.ts'
 
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><path id="a"/><use href="#a"/></svg>'
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3])

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { html } from '../../../authorization-server/pages/html.ts'
 import { DE } from '../../../authorization-server/pages/messages/de.ts'
 import { EN, type MessageKey } from '../../../authorization-server/pages/messages/en.ts'
 import { message, selectLocale } from '../../../authorization-server/pages/messages/message.ts'
+import { html } from '../../../platform/pages/html.ts'
 import { anInteraction, CAROL, openForm, startPages } from '../../fixtures/start-pages.ts'
 
 const keys = Object.keys(EN) as MessageKey[]

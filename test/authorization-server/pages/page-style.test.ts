@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import t from 'tap'
-import { html } from '../../../authorization-server/pages/html.ts'
 import { pageHeaders } from '../../../authorization-server/pages/page-reply.ts'
 import { PAGE_STYLE } from '../../../authorization-server/pages/page-style.ts'
 import { DEFAULT_LOOK, renderPage } from '../../../authorization-server/pages/render-page.ts'
+import { html } from '../../../platform/pages/html.ts'
 
 /** Text colors, and the possible backgrounds of each text color. */
 const PAIRS: Readonly<Record<string, readonly string[]>> = {

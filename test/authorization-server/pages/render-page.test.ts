@@ -1,7 +1,7 @@
 import t from 'tap'
-import { Html, html } from '../../../authorization-server/pages/html.ts'
 import { renderErrorPage } from '../../../authorization-server/pages/render-error-page.ts'
 import { renderPage } from '../../../authorization-server/pages/render-page.ts'
+import { Html, html } from '../../../platform/pages/html.ts'
 
 const withoutStyle = (markup: string): string => markup.replace(/<style>[^<]*/, '<style>')
 const documentOf = (title: string, body: string): string => `<!doctype html>

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { html } from '../../../authorization-server/pages/html.ts'
 import { signInPage } from '../../../authorization-server/sign-in/sign-in-page.ts'
+import { html } from '../../../platform/pages/html.ts'
 
 const OPTIONS = { locale: 'en', formToken: 'token', path: '/oauth/interaction/uid' } as const
 const REST = `<div class="actions">
