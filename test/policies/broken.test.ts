@@ -3,8 +3,10 @@ import { join, relative } from 'node:path'
 import t from 'tap'
 import { formatDiagnostics } from '../../platform/diagnostics/format-diagnostics.ts'
 import { loadPolicies } from '../../policy-engine/load/load-policies.ts'
+import stableNames from '../docs/stable-names.json' with { type: 'json' }
 import { describe, loadBroken, readExpectations } from '../fixtures/broken-policies.ts'
 import { readErrorPages } from '../fixtures/error-pages.ts'
+import { belongsTo, pathsByLocation } from '../fixtures/schema-paths.ts'
 
 const BROKEN = join(import.meta.dirname, 'broken')
 const ENTRIES = readdirSync(BROKEN).filter((name) => !name.endsWith('.expected') && name !== 'README.md')
@@ -43,6 +45,23 @@ t.test('every error code of policies has a file with this error', async (t) => {
     codes.filter((code) => code.startsWith('P') && !found.has(code)),
     // Only policy sources cause these codes. test/policy-engine/load/source-permissions.test.ts tests them.
     ['P007', 'P401', 'P402', 'P403', 'P404', 'P405', 'P406', 'P407', 'P408', 'P409'],
+  )
+})
+
+t.test('every key of a policy has a wrong value in the folder wrong-values', async (t) => {
+  const keys = stableNames['Keys of policy files'].filter((name) => !name.includes(' = '))
+  t.ok(keys.length >= 130)
+  const folder = join(BROKEN, 'wrong-values')
+  const files = readdirSync(folder).map((name) => join(folder, name))
+  const paths = new Map(files.map((file) => [relative(process.cwd(), file), pathsByLocation(file)]))
+  const wrong = loadBroken(files).map(({ location: { file, line, column } }) => {
+    const kind = file.endsWith('_test.yaml') ? 'test' : 'policy'
+    return `${kind}: ${paths.get(file)?.get(`${line}:${column}`)}`
+  })
+  t.same(
+    keys.filter((key) => !wrong.some((path) => belongsTo(path, key))),
+    // A wrong value of these two keys ends the check of the file. Other files have such values.
+    ['policy: apiVersion', 'policy: kind'],
   )
 })
 
