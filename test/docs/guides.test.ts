@@ -12,6 +12,7 @@ import { aTerminal } from '../fixtures/a-terminal.ts'
 import { recordCredential } from '../fixtures/capture.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { registerClient } from '../fixtures/register-client.ts'
+import { fencedBlocksOf } from '../fixtures/repository-texts.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 
 // These tests run the commands of the guides, and read the settings of the guides.
@@ -20,13 +21,9 @@ const read = (page: string) => readFileSync(join(ROOT, 'docs', page), 'utf8')
 const server = await startServer(t)
 const PASSWORD = 'correct horse battery staple'
 
-/** Returns the blocks of a page with this language, without their indentation. */
-function blocksOf(page: string, language: string): readonly string[] {
-  const blocks = read(page).matchAll(new RegExp(`^( *)\`\`\`${language}\\n([\\s\\S]*?)^ *\`\`\`$`, 'gm'))
-  return [...blocks].map(([, indent = '', block = '']) =>
-    block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
-  )
-}
+/** Returns the blocks of a page with this language. */
+const blocksOf = (page: string, language: string): readonly string[] =>
+  fencedBlocksOf(`docs/${page}`).flatMap(({ info, text }) => (info === language ? [text] : []))
 
 /** Returns the `scopegate` commands of a page, in blocks and in the text, without pipes. */
 function commandsOf(page: string): readonly string[] {
