@@ -6,6 +6,8 @@ import { startOpsServer } from '../platform/ops/ops-server.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
 import { describePolicies } from './admin/describe-policies.ts'
 import { policyEndpoints } from './admin/policy-endpoints.ts'
+import { openConsole } from './console/open-console.ts'
+import { createSampler } from './console/sample.ts'
 import type { GatewayOptions } from './gateway-options.ts'
 import { createGatewayRuntime, type GatewayRuntime } from './gateway-runtime.ts'
 import { createReloadMeter } from './observability/reload-metrics.ts'
@@ -74,20 +76,32 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, logger } = options
   const { serving, reloader, auditLog, stopReloading } = await openGateway(options)
   const logLevel = createLogLevelControl({ configured: config.log.level, logger, audit: auditLog.audit })
+  const version = readPackageVersion()
+  const checks = () => [...reloader.checks(), ...serving.checks()]
+  const describe = async () => describePolicies(serving.policies.active(), config)
+  const takeSample = createSampler(serving.registry)
+  const console = openConsole({
+    config,
+    version,
+    logger,
+    sample: async () => [await takeSample()],
+    checks: async () => checks(),
+    describe,
+    policies: reloader,
+  })
   try {
     const ops = await startOpsServer({
       ...config.management,
       service: 'gateway',
-      version: readPackageVersion(),
+      version,
       metrics: () => metricsOf(serving.registry),
-      checks: () => [...reloader.checks(), ...serving.checks()],
+      checks,
       endpoints: [
-        ...policyEndpoints({
-          reload: reloader.reload,
-          describe: async () => describePolicies(serving.policies.active(), config),
-        }),
+        ...policyEndpoints({ reload: reloader.reload, describe }),
         ...logLevelEndpoints(logLevel),
+        ...(console?.endpoints ?? []),
       ],
+      notFound: console?.notFound,
       logger,
     })
     logger.info({ event: 'listening', url: serving.url, management_url: ops.url }, 'the gateway listens')
@@ -98,6 +112,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       async close(how) {
         stopReloading()
         logLevel.close()
+        console?.close()
         await serving.close(how)
         await ops.close()
         await auditLog.close()
@@ -105,6 +120,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     }
   } catch (error) {
     stopReloading()
+    console?.close()
     await serving.close({ how: 'immediate' })
     await auditLog.close()
     throw error

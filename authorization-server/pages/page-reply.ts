@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { securityHeaders } from '../../platform/pages/security-headers.ts'
 import type { Look } from './look.ts'
 import { type Locale, selectLocale } from './messages/message.ts'
 import { type PageError, renderErrorPage } from './render-error-page.ts'
@@ -64,9 +65,7 @@ export function redirectAfterForm(reply: FastifyReply, address: string): Fastify
 }
 
 /**
- * Returns the headers of every page.
- * The page loads only the embedded stylesheet. Browsers do not frame or cache the page, and do not send its URL as a
- * referrer.
+ * Returns the headers of every page. The page loads only the embedded stylesheet.
  * @param formTargets allowed targets of forms and their redirects. Undefined: any target; see the consent page.
  */
 export function pageHeaders(
@@ -74,24 +73,6 @@ export function pageHeaders(
   locale: Locale,
   look: Look = DEFAULT_LOOK,
 ): Readonly<Record<string, string>> {
-  const policy = [
-    "default-src 'none'",
-    `style-src ${look.styleSource}`,
-    ...(look.logo === undefined ? [] : ['img-src data:']),
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-    ...(formTargets === undefined ? [] : [`form-action ${formTargets.join(' ') || "'none'"}`]),
-  ]
-  return {
-    'content-type': 'text/html; charset=utf-8',
-    'content-language': locale,
-    vary: 'accept-language',
-    'content-security-policy': policy.join('; '),
-    'cache-control': 'no-store',
-    'referrer-policy': 'no-referrer',
-    'x-content-type-options': 'nosniff',
-    'x-frame-options': 'DENY',
-    'cross-origin-opener-policy': 'same-origin',
-    'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
-  }
+  const sources = [`style-src ${look.styleSource}`, ...(look.logo === undefined ? [] : ['img-src data:'])]
+  return { ...securityHeaders(sources, formTargets), 'content-language': locale, vary: 'accept-language' }
 }

@@ -1,7 +1,7 @@
-import { PAGE_COLORS } from '../../platform/pages/page-colors.ts'
+import { BASE_STYLE } from '../../platform/pages/base-style.ts'
 
-/** The stylesheet of all pages. The color contrast is at least 4.5:1 in the light and in the dark color scheme. */
-export const PAGE_STYLE = `${PAGE_COLORS}* { box-sizing: border-box; }
+/** The stylesheet of all pages of the authorization server. */
+export const PAGE_STYLE = `${BASE_STYLE}
 body {
   margin: 0; padding: 1rem; min-height: 100vh; display: flex; flex-direction: column; align-items: center;
   background: var(--ground); color: var(--text);
@@ -18,44 +18,18 @@ footer { padding: 1rem 0.25rem; color: var(--quiet); font-size: 0.8125rem; overf
 .service img { display: block; max-width: 100%; height: 3rem; margin: 0 0 0.5rem; object-fit: contain; object-position: left; }
 footer p { margin: 0 0 0.25rem; }
 footer a { display: inline-block; padding: 0.25rem 0; margin-right: 1rem; }
-h1 { margin: 0 0 1rem; font-size: 1.5rem; line-height: 1.25; overflow-wrap: anywhere; text-wrap: balance; }
-h2 { margin: 1.5rem 0 0.75rem; font-size: 1.125rem; }
-p { margin: 0 0 1rem; }
-bdi { overflow-wrap: anywhere; }
-a { color: var(--accent); text-underline-offset: 0.15em; }
 label { display: block; margin: 0 0 0.25rem; font-weight: 600; }
 input[type="text"], input[type="password"] {
   display: block; width: 100%; margin: 0 0 1rem; padding: 0.625rem 0.75rem; font: inherit;
   color: inherit; background: var(--card); border: 1px solid var(--quiet); border-radius: 0.5rem;
 }
 input[aria-invalid="true"] { border-color: var(--wrong-line); }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .actions { display: flex; flex-wrap: wrap; gap: 0.75rem; margin: 1.5rem 0 0; }
 .actions > * { flex: 1 1 7rem; }
 .actions > a { align-self: center; }
 .wide .actions > * { max-width: 22rem; }
 form + p { margin-top: 1rem; }
 form + form:has(label) { margin-top: 1.5rem; }
-button {
-  padding: 0.625rem 1rem; font: inherit; font-weight: 600; cursor: pointer;
-  color: var(--on-accent); background: var(--accent); border: 1px solid var(--accent); border-radius: 0.5rem;
-}
-button:hover { background: var(--accent-over); border-color: var(--accent-over); }
-button.quiet { color: var(--accent); background: transparent; }
-button.quiet:hover { color: var(--accent-over); }
-.notice, .wrong { margin: 0 0 1rem; padding: 0.75rem 1rem; border-left: 4px solid; border-radius: 0.25rem; }
-.notice { background: var(--notice); border-color: var(--notice-line); color: var(--notice-text); }
-.wrong { background: var(--wrong); border-color: var(--wrong-line); color: var(--wrong-text); }
-.badge {
-  display: inline-block; padding: 0 0.5rem; font-size: 0.8125rem; font-weight: 600; white-space: nowrap;
-  border: 1px solid currentColor; border-radius: 1rem; color: var(--quiet);
-}
-.badge.changes { color: var(--notice-text); background: var(--notice); border-color: var(--notice-line); }
-dl { margin: 0 0 1rem; border: 1px solid var(--line); border-radius: 0.5rem; }
-dl div { padding: 0.75rem 1rem; }
-dl div + div { border-top: 1px solid var(--line); }
-dt { color: var(--quiet); font-size: 0.875rem; }
-dd { margin: 0; overflow-wrap: anywhere; }
 dd strong ~ a { display: block; width: fit-content; }
 .groups { display: grid; gap: 1.25rem 2rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 19rem), 1fr)); }
 .group { display: grid; grid-template-columns: 1fr auto; align-items: center; align-content: start; }
@@ -94,7 +68,6 @@ h3 { margin: 0; padding: 0.25rem 0; color: var(--quiet); font-size: 0.9375rem; }
 .chosen .count::before { content: counter(chosen); }
 .chosen .count.changes::before { content: counter(changing); }
 .chosen + .actions { margin-top: 0.75rem; }
-.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .app { margin: 0 0 1rem; padding: 0.75rem 1rem; border: 1px solid var(--line); border-radius: 0.5rem; }
 .app h3 { color: var(--text); font-size: 1rem; overflow-wrap: anywhere; }
 .app ul { margin: 0.25rem 0 0.5rem; padding-left: 1.25rem; }
@@ -104,10 +77,9 @@ h3 { margin: 0; padding: 0.25rem 0; color: var(--quiet); font-size: 0.9375rem; }
 .key svg { display: block; max-width: 100%; height: auto; margin: 0 auto; }
 .codes { display: grid; grid-template-columns: repeat(auto-fill, minmax(12rem, 1fr)); gap: 0.25rem 1rem; padding-left: 1.25rem; }
 .actions form button { width: 100%; }
-pre { margin: 0.5rem 0 0; white-space: pre-wrap; overflow-wrap: anywhere; font-size: 0.875rem; }
 @media (max-width: 26rem) {
   body { padding: 0.5rem; }
   main { margin-top: 0; padding: 1.25rem; }
 }
-@media (forced-colors: active) { button, .badge, .toggle::before { border-color: ButtonText; } .toggle { border: 0; } }
+@media (forced-colors: active) { .toggle::before { border-color: ButtonText; } .toggle { border: 0; } }
 `

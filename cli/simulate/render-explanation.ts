@@ -4,8 +4,6 @@ import type { ErrorResponse } from '../../gateway/pipeline/error-response.ts'
 import { visibleText } from '../../platform/diagnostics/visible-text.ts'
 import { describeCondition } from '../../policy-engine/decide/compile-condition.ts'
 import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
-import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
-import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import {
   describeComparison,
   describeCors,
@@ -14,7 +12,9 @@ import {
   describeRateLimit,
   formatAuthentication,
   formatScopeRule,
-} from '../describe-rules.ts'
+} from '../../policy-engine/decide/describe-rules.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { decisionHeaders, type ExplainedSimulation } from './explain-simulation.ts'
 import { describeSettings } from './upstream-settings.ts'
 

@@ -19,7 +19,7 @@ import type { WorkerPolicies } from './worker-messages.ts'
  * The policies of all workers. The supervisor reads the policies once. Each worker validates and activates the
  * policies.
  */
-export type ClusterPolicies = Pick<PolicyReloader, 'reload' | 'checks' | 'active'> & {
+export type ClusterPolicies = Pick<PolicyReloader, 'reload' | 'checks' | 'active' | 'states' | 'failure'> & {
   /** Updates a worker that has started to serve. The policies may have changed during the start of the worker. */
   workerStarted(worker: WorkerProcess): void
   /** Adopts the policy locations of the restarted workers and reloads the policies. Called after a rolling restart. */
@@ -69,6 +69,12 @@ export function openClusterPolicies(options: {
     checks: reloader.checks,
     get active() {
       return reloader.active
+    },
+    get states() {
+      return reloader.states
+    },
+    get failure() {
+      return reloader.failure
     },
     workerStarted,
     async workersReplaced() {

@@ -6,6 +6,7 @@ import type { LogLevel } from '../../platform/logging/log-schema.ts'
 import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
+import type { Sample } from '../console/sample.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type { SupervisorMessage, WorkerInit, WorkerMessage, WorkerPolicies } from './worker-messages.ts'
 
@@ -25,6 +26,8 @@ export type WorkerProcess = {
    * because some gauges describe the time since the last call.
    */
   requestMetrics(): Promise<unknown>
+  /** Returns the changes since the last sample; undefined if the worker does not reply in time. */
+  requestSample(): Promise<Sample | undefined>
   apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
   /**
    * Returns the worker's policies, in the format of `GET /policies`; undefined if the worker does not reply in time.
@@ -115,6 +118,10 @@ export function forkWorker(
     },
     requestMetrics() {
       return request((requestId) => ({ kind: 'request_metrics', requestId }), REPLY_TIMEOUT_MS)
+    },
+    async requestSample() {
+      const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'request_sample', requestId })
+      return (await request<'sample'>(toMessage, REPLY_TIMEOUT_MS))?.sample
     },
     async apply(sources) {
       const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'apply', requestId, sources })

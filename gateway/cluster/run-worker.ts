@@ -1,5 +1,6 @@
 import { metricsOf } from '../../platform/ops/metrics-format.ts'
 import { describePolicies } from '../admin/describe-policies.ts'
+import { createSampler } from '../console/sample.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import { createGatewayRuntime } from '../gateway-runtime.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
@@ -17,6 +18,7 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
   const initial = await awaitMessage('begin')
   const serving = await createGatewayRuntime({ ...options, ...initial })
   const { config, logger } = options
+  const takeSample = createSampler(serving.registry)
   let stopping = false
 
   async function stop(how: ShutdownOptions['how']): Promise<void> {
@@ -48,6 +50,8 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
     }
     if (message.kind === 'request_checks')
       sendMessage({ kind: 'checks', requestId: message.requestId, checks: serving.checks() })
+    if (message.kind === 'request_sample')
+      sendMessage({ kind: 'sample', requestId: message.requestId, sample: await takeSample() })
     if (message.kind === 'request_metrics')
       sendMessage({
         kind: 'metrics',

@@ -12,6 +12,7 @@ import { readPackageVersion } from '../../platform/process/package-version.ts'
 import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
 import { policyEndpoints } from '../admin/policy-endpoints.ts'
 import type { Gateway } from '../app.ts'
+import { openConsole } from '../console/open-console.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import { createReloadMeter } from '../observability/reload-metrics.ts'
 import { readPolicySources } from '../snapshot/reload/read-policy-sources.ts'
@@ -127,14 +128,33 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     audit,
   })
   policies = opened
+  const version = readPackageVersion()
+  const allChecks = async () => [...opened.checks(), ...(await checks())]
+  const console = openConsole({
+    config,
+    version,
+    logger,
+    async sample() {
+      const replies = [...pool.running].map(async (worker) => {
+        const sample = await worker.requestSample()
+        if (sample === undefined) return []
+        return [pool.draining.has(worker) ? { ...sample, gauges: selectAmounts(sample.gauges) } : sample]
+      })
+      return (await Promise.all(replies)).flat()
+    },
+    checks: allChecks,
+    describe: opened.describe,
+    policies: opened,
+  })
   try {
     const ops = await startOpsServer({
       ...config.management,
       service: 'gateway',
-      version: readPackageVersion(),
+      version,
       metrics,
-      checks: async () => [...opened.checks(), ...(await checks())],
-      endpoints: [...policyEndpoints(opened), ...logLevelEndpoints(logLevel)],
+      checks: allChecks,
+      endpoints: [...policyEndpoints(opened), ...logLevelEndpoints(logLevel), ...(console?.endpoints ?? [])],
+      notFound: console?.notFound,
       logger,
     })
     logger.info(
@@ -153,6 +173,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
         draining = true
         opened.close()
         logLevel.close()
+        console?.close()
         await pool.stop(how)
         await ops.close()
         await auditLog.close()
@@ -160,6 +181,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     }
   } catch (error) {
     opened.close()
+    console?.close()
     await pool.stop('immediate')
     await auditLog.close()
     throw error

@@ -1,6 +1,6 @@
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { DrainConfig } from '../../platform/config/drain-schema.ts'
-import type { ManagementAddress } from '../../platform/config/listen-address.ts'
+import type { ConsoleAddress } from '../../platform/config/listen-address.ts'
 import type { LogConfig } from '../../platform/logging/log-schema.ts'
 import type { RedisConnection } from '../../platform/redis/redis-connection.ts'
 import type { TracingConfig } from '../../platform/tracing/tracing-schema.ts'
@@ -47,7 +47,7 @@ export type GatewayConfig = {
   readonly baseUrl: string
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
-  readonly management: ManagementAddress
+  readonly management: ConsoleAddress
   /** The decision endpoint for another ingress. Undefined: off. */
   readonly decisions?:
     | {

@@ -1,6 +1,6 @@
 import type { Static } from 'typebox'
 import { DrainSchema } from '../../platform/config/drain-schema.ts'
-import { ListenAddress, ManagementAddress } from '../../platform/config/listen-address.ts'
+import { ConsoleAddress, ListenAddress } from '../../platform/config/listen-address.ts'
 import { Type } from '../../platform/diagnostics/schema/schema-builder.ts'
 import {
   AddressBlock,
@@ -33,7 +33,7 @@ export const GatewayFile = Type.Object(
     baseUrl: HttpOrigin('public URL and resource identifier of the API'),
     name: Type.String({ description: 'name of the API', minLength: 1, maxLength: 100 }),
     listen: ListenAddress('address of the listener for clients'),
-    management: ManagementAddress,
+    management: ConsoleAddress,
     decisions: Type.Optional(
       Type.Object(
         {

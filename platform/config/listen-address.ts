@@ -15,19 +15,31 @@ const HostName = Type.String({
   'x-is': 'a host name without a port, such as gw-scopegate.gateways.svc',
 })
 
-export const ManagementAddress = Type.Object(
+const MANAGEMENT_KEYS = {
+  ...LISTEN_KEYS,
+  names: Type.Optional(
+    Type.Array(HostName, {
+      description: 'accepted host names, in addition to IP addresses, localhost and host',
+      maxItems: 100,
+      uniqueItems: true,
+    }),
+  ),
+}
+
+const MANAGEMENT = { description: 'address of the listener for /livez, /readyz and /metrics' }
+
+export const ManagementAddress = Type.Object(MANAGEMENT_KEYS, MANAGEMENT)
+
+export const ConsoleAddress = Type.Object(
   {
-    ...LISTEN_KEYS,
-    names: Type.Optional(
-      Type.Array(HostName, {
-        description: 'accepted host names, in addition to IP addresses, localhost and host',
-        maxItems: 100,
-        uniqueItems: true,
-      }),
+    ...MANAGEMENT_KEYS,
+    console: Type.Optional(
+      Type.Boolean({ description: 'whether the management port serves the console; default: true' }),
     ),
   },
-  { description: 'address of the listener for /livez, /readyz and /metrics' },
+  MANAGEMENT,
 )
+
 /**
  * A management port. The port accepts a request whose `Host` header is an IP address, `localhost`, `host` or one of
  * `names`. It also accepts a request without a `Host` header.
@@ -37,3 +49,6 @@ export type ManagementAddress = {
   readonly port: number
   readonly names?: readonly string[] | undefined
 }
+
+/** A management port with a console. */
+export type ConsoleAddress = ManagementAddress & { readonly console?: boolean | undefined }

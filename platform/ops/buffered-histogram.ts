@@ -14,6 +14,12 @@ export type BufferedHistogramConfig = {
   readonly registers: readonly Registry[]
 }
 
+export type HistogramSeries = {
+  readonly labels: Readonly<Record<string, string>>
+  /** The same object for each call. `buckets` is not cumulative and lacks the bucket above the last bound. */
+  readonly counts: { readonly buckets: readonly number[]; readonly sum: number; readonly count: number }
+}
+
 type Labels = Readonly<Record<string, string>>
 
 /**
@@ -49,6 +55,11 @@ export class BufferedHistogram<T extends string> {
   /** Removes the matching series. Later observations of a removed series are lost. */
   remove(matches: (labels: Labels) => boolean): void {
     for (const [key, { labels }] of this.#children) if (matches(labels)) this.#children.delete(key)
+  }
+
+  /** The series, with counts that later observations change. Much cheaper than {@link get}. */
+  *series(): Generator<HistogramSeries, void, void> {
+    for (const { labels, child } of this.#children.values()) yield { labels, counts: child }
   }
 
   /**

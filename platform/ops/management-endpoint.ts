@@ -1,4 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { IncomingHttpHeaders } from 'node:http'
+import { Readable } from 'node:stream'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { normalizeIp } from '../net/normalize-ip.ts'
 
 /** An endpoint on the management port. Endpoints for different methods can have the same path. */
@@ -15,14 +17,20 @@ export type ManagementRequest = {
   /** The parsed JSON of the body. Undefined if the endpoint does not read JSON. */
   readonly body: unknown
   readonly clientAddress: string
+  /** HEAD for a HEAD request to an endpoint with the method GET. */
+  readonly method: string
+  readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
 }
 
 export type ManagementResponse = {
   readonly status: number
-  /** An object, or JSON text. */
-  readonly body: object | string
+  /** An object, text or a stream. An object is sent as JSON. */
+  readonly body: object | string | Readable
   /** Default: `application/json`. */
   readonly type?: string
+  /** Further headers. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Maximum size of a request body. Bytes. */
@@ -41,11 +49,7 @@ export function mountEndpoints(app: FastifyInstance, endpoints: readonly Managem
     app.route({
       method: endpoint.method,
       url: endpoint.path,
-      async handler(request, reply) {
-        const { status, body, type = 'application/json' } = await respondTo(request, endpoint)
-        const text = typeof body === 'string' ? body : JSON.stringify(body)
-        return reply.code(status).header('cache-control', 'no-store').type(type).send(text)
-      },
+      handler: async (request, reply) => sendResponse(reply, await respondTo(request, endpoint)),
     })
   for (const [path, sharing] of Map.groupBy(endpoints, (endpoint) => endpoint.path)) {
     const allowed = sharing.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
@@ -64,16 +68,33 @@ export function mountEndpoints(app: FastifyInstance, endpoints: readonly Managem
   }
 }
 
+export function sendResponse(reply: FastifyReply, response: ManagementResponse): FastifyReply {
+  const { status, body, type = 'application/json', headers = {} } = response
+  const content = typeof body === 'string' || body instanceof Readable ? body : JSON.stringify(body)
+  return reply.code(status).header('cache-control', 'no-store').headers(headers).type(type).send(content)
+}
+
+export function toManagementRequest(request: FastifyRequest, body: unknown): ManagementRequest {
+  const { method, headers, url } = request
+  const queryAt = url.indexOf('?')
+  return {
+    body,
+    clientAddress: normalizeIp(request.ip),
+    method,
+    query: new URLSearchParams(queryAt === -1 ? '' : url.slice(queryAt)),
+    headers,
+  }
+}
+
 async function respondTo(
   request: FastifyRequest,
   { method, readsJson = false, respond }: ManagementEndpoint,
 ): Promise<ManagementResponse> {
   if (method !== 'GET' && isFromPage(request)) return { status: 403, body: NOT_FOR_PAGES }
-  const clientAddress = normalizeIp(request.ip)
-  if (!readsJson) return respond({ body: undefined, clientAddress })
+  if (!readsJson) return respond(toManagementRequest(request, undefined))
   if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) return { status: 415, body: NOT_JSON_TYPE }
   const body = parseJson(request.body)
-  return body === undefined ? { status: 400, body: NOT_JSON } : respond({ body, clientAddress })
+  return body === undefined ? { status: 400, body: NOT_JSON } : respond(toManagementRequest(request, body))
 }
 
 /** Returns undefined if the text is not valid JSON. JSON has no undefined. */

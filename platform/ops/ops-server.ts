@@ -2,7 +2,15 @@ import Fastify from 'fastify'
 import type { Logger } from '../logging/logger.ts'
 import { NO_SCHEMA_COMPILERS } from '../net/no-schema-compilers.ts'
 import { explainListenError } from '../process/listen-error.ts'
-import { BODY_LIMIT_BYTES, type ManagementEndpoint, mountEndpoints } from './management-endpoint.ts'
+import {
+  BODY_LIMIT_BYTES,
+  type ManagementEndpoint,
+  type ManagementRequest,
+  type ManagementResponse,
+  mountEndpoints,
+  sendResponse,
+  toManagementRequest,
+} from './management-endpoint.ts'
 import {
   chooseMetricsFormat,
   formatMetrics,
@@ -45,6 +53,8 @@ export type OpsServerOptions = {
   /** Runs on every `/readyz`. An empty list means ready. */
   readonly checks: () => readonly ReadinessCheck[] | Promise<readonly ReadinessCheck[]>
   readonly endpoints?: readonly ManagementEndpoint[] | undefined
+  /** Returns the 404 response for a browser. Default and undefined: the response is JSON. */
+  readonly notFound?: ((request: ManagementRequest) => ManagementResponse | undefined) | undefined
   readonly logger: Logger
 }
 
@@ -79,11 +89,13 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
     return reply.code(421).send(MISDIRECTED)
   })
 
-  app.setNotFoundHandler((_request, reply) =>
-    reply
+  app.setNotFoundHandler((request, reply) => {
+    const response = options.notFound?.(toManagementRequest(request, undefined))
+    if (response !== undefined) return sendResponse(reply, response)
+    return reply
       .code(404)
-      .send({ error: 'not_found', error_description: `Available paths: ${known.join(', ')} and /version.` }),
-  )
+      .send({ error: 'not_found', error_description: `Available paths: ${known.join(', ')} and /version.` })
+  })
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const { statusCode = 500 } = error
     // The client's request is invalid, so this is not a failure of the server.

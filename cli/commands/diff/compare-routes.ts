@@ -1,5 +1,9 @@
+import {
+  describeCorsList,
+  describeMcp,
+  formatAuthentication,
+} from '../../../policy-engine/decide/describe-rules.ts'
 import { allowsMethod, type CorsRule } from '../../../policy-engine/load/policy-route.ts'
-import { describeCorsList, describeMcp, formatAuthentication } from '../../describe-rules.ts'
 import { type AccessShift, compareAccess, SAME, type Shift } from './compare-access.ts'
 import type { MatchedRoute } from './compare-conditions.ts'
 import { describeScopes, describeService } from './describe-route.ts'

@@ -1,9 +1,9 @@
 import { formatByteSize, formatDuration } from '../../../platform/diagnostics/schema/value-formats.ts'
 import { describeOperand } from '../../../policy-engine/decide/compile-condition.ts'
 import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
+import { describeRateLimit, describeSharedLimit } from '../../../policy-engine/decide/describe-rules.ts'
 import type { ScopeCheck, ScopeNeed } from '../../../policy-engine/decide/scope-check.ts'
 import type { Condition, HeaderChanges, HeaderRules } from '../../../policy-engine/load/policy-route.ts'
-import { describeRateLimit, describeSharedLimit } from '../../describe-rules.ts'
 
 /** Formats scopes: `all: a, b; any: c, d`. `withImplied` adds the scopes that imply each scope. */
 export function describeScopes(check: ScopeCheck | undefined, withImplied = false): string {

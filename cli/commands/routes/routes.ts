@@ -1,7 +1,7 @@
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
+import { formatScopeRule } from '../../../policy-engine/decide/describe-rules.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { ParsedArguments } from '../../command.ts'
-import { formatScopeRule } from '../../describe-rules.ts'
 import { openSimulationPolicies } from '../../simulate/open-simulation-policies.ts'
 import type { Terminal } from '../../terminal.ts'
 

@@ -45,6 +45,10 @@ export type PolicyReloader = {
   reload(trigger: ReloadTrigger): Promise<ReloadReport>
   /** The active policies. New workers start with these policies. */
   readonly active: PolicySources
+  /** The state of each policy source. Empty without policy sources. */
+  readonly states: readonly SourceState[]
+  /** The errors of the policies on the disk since the first failed reload. Undefined: these policies are active. */
+  readonly failure: { readonly problems: readonly Diagnostic[]; readonly sinceMs: number } | undefined
   /** Checks for `/readyz?verbose`. The results have no effect on the readiness of the gateway. */
   checks(): readonly ReadinessCheck[]
 }
@@ -64,6 +68,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
   const { read, apply, meter, logger, settleMs = SETTLE_MS } = options
   let { sources: active, routes, states = [] } = options.active
   let broken: { readonly hash: string; readonly problems: readonly Diagnostic[] } | undefined
+  let brokenSinceMs = 0
   let running: Promise<ReloadReport> | undefined
   let next: Promise<ReloadReport> | undefined
   /** Hash of the files that the last reload read. */
@@ -113,6 +118,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     const restored = broken !== undefined
     if (outcome.result === 'broken') {
       if (!known) meter.reloaded('failure')
+      if (broken === undefined) brokenSinceMs = Date.now()
       broken = outcome
     } else {
       if (outcome.result === 'applied') meter.reloaded('success')
@@ -205,6 +211,12 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     },
     get active() {
       return active
+    },
+    get states() {
+      return states
+    },
+    get failure() {
+      return broken && { problems: broken.problems, sinceMs: brokenSinceMs }
     },
     checks: () => [check(), ...checkSourceStates(states)],
   }

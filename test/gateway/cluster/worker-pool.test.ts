@@ -44,6 +44,7 @@ function aPool(workers: number) {
         ended: ended.promise,
         lastMetrics: [],
         requestChecks: async () => undefined,
+        requestSample: async () => undefined,
         requestMetrics: async () => undefined,
         policies: undefined,
         apply: async () => undefined,

@@ -186,7 +186,7 @@ t.test('an endpoint for JSON gets the parsed body and the address of the client'
     method: 'PUT',
     path: '/level',
     readsJson: true,
-    respond: (request) => ({ status: 200, body: request }),
+    respond: ({ body, clientAddress }) => ({ status: 200, body: { body, clientAddress } }),
   })
   for (const type of ['application/json', 'Application/JSON; charset=utf-8', 'application/json ;x=y'])
     for (const body of ['{"a":[1]}', '7', 'null'])

@@ -1,0 +1,10 @@
+import type { ConsolePage } from '../../platform/pages/console-page.ts'
+import type { ConsoleState } from './console-source.ts'
+import { overviewPage } from './overview-page.ts'
+import { routePage } from './route-page.ts'
+import { routesPage } from './routes-page.ts'
+
+/** The pages of the console, in the order of the navigation. */
+export function consolePages(state: ConsoleState): readonly ConsolePage[] {
+  return [overviewPage(state), routesPage(state), routePage(state)]
+}

@@ -1,0 +1,37 @@
+import type { Logger } from '../../platform/logging/logger.ts'
+import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
+import type { UnavailablePrefix } from '../../policy-engine/load/load-policy-sources.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import type { GatewayConfig } from '../config/gateway-config.ts'
+import type { PolicyReloader } from '../snapshot/reload/policy-reloader.ts'
+import type { History } from './history.ts'
+import type { Sample } from './sample.ts'
+
+/** Access to the state of all processes of a gateway. */
+export type ConsoleSource = {
+  readonly config: GatewayConfig
+  readonly version: string
+  readonly logger: Logger
+  /** Returns one sample of each process. */
+  readonly sample: () => Promise<readonly Sample[]>
+  readonly checks: () => Promise<readonly ReadinessCheck[]>
+  /** The active policies, in the format of `GET /policies`; undefined: no worker can reply now. */
+  readonly describe: () => Promise<string | undefined>
+  readonly policies: Pick<PolicyReloader, 'active' | 'states' | 'failure'>
+}
+
+/** The part of `GET /policies` that the pages show. */
+export type DescribedPolicies = {
+  readonly hash: string
+  readonly routes: readonly PolicyRoute[]
+  readonly unavailable: readonly UnavailablePrefix[]
+}
+
+/** The data of all pages. */
+export type ConsoleState = Pick<ConsoleSource, 'config' | 'version' | 'policies'> & {
+  /** Returns a history that contains the last seconds. */
+  readonly history: () => Promise<History>
+  /** Returns the active policies; undefined: no worker can reply now. */
+  readonly describe: () => Promise<DescribedPolicies | undefined>
+  readonly nowMs: () => number
+}

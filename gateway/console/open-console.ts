@@ -1,0 +1,83 @@
+import { type Console, createConsole } from '../../platform/pages/console.ts'
+import { consolePages } from './console-pages.ts'
+import type { ConsoleSource, ConsoleState, DescribedPolicies } from './console-source.ts'
+import { createHistory, POINT_MS } from './history.ts'
+
+/** Period of the samples and events while a page is open. Milliseconds. */
+const LIVE_MS = 2_000
+/** A page load uses a sample that is not older than this. Milliseconds. */
+const FRESH_MS = 1_000
+
+/**
+ * Opens the console on the management port. `close` ends the live updates and the samples.
+ * @returns undefined if the configuration disables the console.
+ */
+export function openConsole(
+  source: ConsoleSource,
+): Pick<Console, 'endpoints' | 'notFound' | 'close'> | undefined {
+  const { config, version, logger } = source
+  if (config.management.console === false) return undefined
+  const history = createHistory(Date.now())
+  let sampledAtMs = Number.NEGATIVE_INFINITY
+  let sampling: Promise<void> | undefined
+  let described: DescribedPolicies | undefined
+
+  async function sample(): Promise<void> {
+    try {
+      const [samples, checks] = await Promise.all([source.sample(), source.checks()])
+      history.add(samples, checks, Date.now())
+    } catch (error) {
+      logger.error({ event: 'console_error', err: error }, 'the console could not take a sample')
+    }
+    sampledAtMs = performance.now()
+    sampling = undefined
+  }
+
+  /** Takes a sample if the last sample is older than `ageMs`. Concurrent calls share one sample. */
+  function refresh(ageMs: number): Promise<void> {
+    if (sampling === undefined && performance.now() - sampledAtMs < ageMs) return Promise.resolve()
+    sampling ??= sample()
+    return sampling
+  }
+
+  const state: ConsoleState = {
+    config,
+    version,
+    policies: source.policies,
+    nowMs: Date.now,
+    async history() {
+      await refresh(FRESH_MS)
+      return history
+    },
+    async describe() {
+      if (described?.hash !== source.policies.active.hash) {
+        const text = await source.describe()
+        if (text === undefined) return undefined
+        described = JSON.parse(text) as DescribedPolicies
+      }
+      return described
+    },
+  }
+  const console = createConsole({
+    name: `${config.name} gateway`,
+    version,
+    pages: consolePages(state),
+    logger,
+  })
+
+  async function tick(): Promise<void> {
+    if (!console.isWatched) return refresh(POINT_MS - LIVE_MS / 2)
+    await refresh(LIVE_MS / 2)
+    await console.publish()
+  }
+  const timer = setInterval(() => void tick(), LIVE_MS).unref()
+
+  return {
+    endpoints: console.endpoints,
+    notFound: console.notFound,
+    close() {
+      clearInterval(timer)
+      console.close()
+    },
+  }
+}

@@ -1,0 +1,168 @@
+import type { ConsolePage } from '../../platform/pages/console-page.ts'
+import { live } from '../../platform/pages/console-page.ts'
+import { type Html, html } from '../../platform/pages/html.ts'
+import { formatScopeRule } from '../../policy-engine/decide/describe-rules.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import type { ConsoleState } from './console-source.ts'
+import { type RouteTraffic, recentRoutes, toTraffic } from './route-traffic.ts'
+
+/** Rows of one page of the list. */
+const PAGE_ROWS = 50
+
+type RouteRow = {
+  readonly name: string
+  readonly methods: readonly string[]
+  readonly path: string
+  readonly owner: string | null
+  readonly scopes: string | null
+  readonly anonymous: string
+  readonly enforce: string
+  readonly upstream: string | null
+  readonly place: string
+  readonly lastMinute: RouteTraffic
+}
+
+type RoutesData = {
+  readonly hash: string
+  readonly total: number
+  readonly found: number
+  readonly page: number
+  readonly pages: number
+  readonly owners: readonly string[]
+  readonly routes: readonly RouteRow[]
+}
+
+const FILTERS = ['owner', 'path', 'scope', 'anonymous', 'show'] as const
+
+/** The list of all routes of policies, with filters. */
+export function routesPage(state: ConsoleState): ConsolePage<RoutesData> {
+  return {
+    path: '/console/routes',
+    title: 'Routes',
+    formTargets: ["'self'"],
+    async data(query) {
+      const [policies, history] = await Promise.all([state.describe(), state.history()])
+      const routes = policies?.routes ?? []
+      const traffic = recentRoutes(history)
+      const found = routes
+        .filter((route) => matches(route, query))
+        .map((route) => ({ route, traffic: toTraffic(traffic.get(route.name)) }))
+        .filter((one) => shows(query.get('show'), one))
+      const pages = Math.max(1, Math.ceil(found.length / PAGE_ROWS))
+      const page = Math.min(pages, Math.max(1, Math.floor(Number(query.get('page')) || 1)))
+      return {
+        hash: state.policies.active.hash,
+        total: routes.length,
+        found: found.length,
+        page,
+        pages,
+        owners: [...new Set(routes.flatMap(({ owner }) => owner ?? []))].sort(),
+        routes: found
+          .toSorted((a, b) => compare(a.route.path, b.route.path) || compare(a.route.name, b.route.name))
+          .slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS)
+          .map((one) => toRow(one.route, one.traffic)),
+      }
+    },
+    render(data, query) {
+      const { found, total, page, pages } = data
+      return html`${filterForm(data, query)}
+${live(
+  'routes',
+  html`<p>${found} of ${total} routes${pages > 1 && `, page ${page} of ${pages}`}. The counts are of the last minute.</p>
+${data.routes.length > 0 && table(data.routes)}${pager(data, query)}`,
+)}`
+    },
+  }
+}
+
+function matches(route: PolicyRoute, query: URLSearchParams): boolean {
+  const [owner, path, scope, anonymous] = FILTERS.map((name) => query.get(name) ?? '')
+  const { all = [], any = [] } = route.scopes ?? {}
+  return (
+    (!owner || route.owner === owner) &&
+    (!path || `${route.path} ${route.name}`.includes(path)) &&
+    (!scope || [...all, ...any].some((one) => one.includes(scope))) &&
+    (!anonymous || route.anonymous === anonymous)
+  )
+}
+
+const SHOWN = {
+  failed: { label: 'with failures', test: ({ failed }: RouteTraffic) => failed > 0 },
+  denied: { label: 'with denials', test: ({ denied }: RouteTraffic) => denied > 0 },
+  busy: { label: 'with requests', test: ({ requests }: RouteTraffic) => requests > 0 },
+} as const
+
+function shows(
+  show: string | null,
+  { route, traffic }: { readonly route: PolicyRoute; readonly traffic: RouteTraffic },
+): boolean {
+  if (show === 'report') return route.enforce === 'report'
+  const known = Object.entries(SHOWN).find(([name]) => name === show)
+  return known === undefined || known[1].test(traffic)
+}
+
+function toRow(route: PolicyRoute, lastMinute: RouteTraffic): RouteRow {
+  const { name, methods, path, scopes, anonymous, enforce, source } = route
+  return {
+    name,
+    methods,
+    path,
+    owner: route.owner ?? null,
+    scopes: scopes === undefined ? null : formatScopeRule(scopes),
+    anonymous,
+    enforce,
+    upstream: route.upstream ?? null,
+    place: `${source.file}:${source.line}:${source.column}`,
+    lastMinute,
+  }
+}
+
+function filterForm({ owners }: RoutesData, query: URLSearchParams): Html {
+  const option = (value: string, label: string, name: string) =>
+    html`<option value="${value}"${query.get(name) === value && html` selected`}>${label}</option>`
+  const select = (name: string, label: string, options: readonly (readonly [string, string])[]) =>
+    html`<p><label for="filter-${name}">${label}</label><select id="filter-${name}" name="${name}">${options.map(([value, text]) => option(value, text, name))}</select></p>`
+  const search = (name: string, label: string) =>
+    html`<p><label for="filter-${name}">${label}</label><input type="search" id="filter-${name}" name="${name}" value="${query.get(name) ?? ''}"></p>`
+  const all = ['', 'all'] as const
+  return html`<form class="filter" action="/console/routes" method="get">
+${search('path', 'Path or name')}
+${search('scope', 'Scope')}
+${select('owner', 'Team', [all, ...owners.map((owner) => [owner, owner] as const)])}
+${select('anonymous', 'Without a token', [all, ...['allow', 'challenge', 'deny'].map((one) => [one, one] as const)])}
+${select('show', 'Only routes', [all, ...Object.entries(SHOWN).map(([name, { label }]) => [name, label] as const), ['report', 'in audit-only mode']])}
+<p><button type="submit">Filter</button></p>
+</form>`
+}
+
+/** Address of the page of a route. */
+export function routeHref(name: string): string {
+  return `/console/route?${new URLSearchParams({ name })}`
+}
+
+function table(rows: readonly RouteRow[]): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Routes"><table>
+<thead><tr><th scope="col">Route</th><th scope="col">Request</th><th scope="col">Scopes</th><th scope="col">Without a token</th><th scope="col" class="count">Requests</th><th scope="col" class="count">Denied</th><th scope="col" class="count">Failed</th><th scope="col">Team</th><th scope="col">Policy file</th></tr></thead>
+<tbody>${rows.map(tableRow)}</tbody></table></div>`
+}
+
+function tableRow({ lastMinute, ...row }: RouteRow): Html {
+  const count = (value: number, state: string) =>
+    html`<td class="count">${value > 0 && state !== '' ? html`<span class="state ${state}">${value}</span>` : value}</td>`
+  return html`<tr><td><a href="${routeHref(row.name)}">${row.name}</a>${row.enforce === 'report' && html` <span class="badge changes">audit-only</span>`}</td><td><code>${row.methods.join(', ')} ${row.path}</code></td><td>${row.scopes ?? 'none'}</td><td>${row.anonymous}</td>${count(lastMinute.requests, '')}${count(lastMinute.denied, 'notice')}${count(lastMinute.failed, 'wrong')}<td>${row.owner ?? '-'}</td><td><code>${row.place}</code></td></tr>
+`
+}
+
+function pager({ page, pages }: RoutesData, query: URLSearchParams): Html | undefined {
+  if (pages === 1) return undefined
+  const link = (to: number, text: string) => {
+    const target = new URLSearchParams(query)
+    target.set('page', String(to))
+    return html`<a href="/console/routes?${target.toString()}">${text}</a>`
+  }
+  return html`<p class="pages">${page > 1 && link(page - 1, 'Previous page')}${page < pages && link(page + 1, 'Next page')}</p>`
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,216 @@
+import type { Registry } from 'prom-client'
+import { HTTP_BUCKETS } from '../../platform/http-labels.ts'
+import type { BufferedHistogram, HistogramSeries } from '../../platform/ops/buffered-histogram.ts'
+import type { MetricJson, MetricSample, MetricsJson } from '../../platform/ops/metrics-format.ts'
+
+/** Counts of one route since the last sample. */
+export type RouteCounts = {
+  requests: number
+  /** Responses with a status of 500 or higher. */
+  failed: number
+  /** Total time of the requests. Seconds. */
+  seconds: number
+  /** Denials and challenges by reason. */
+  denied: Record<string, number>
+}
+
+/** Counts of one upstream since the last sample. */
+export type UpstreamCounts = {
+  responses: number
+  /** Responses with a status of 500 or higher. */
+  failed: number
+  seconds: number
+  /** Requests without a complete response, by reason. */
+  errors: Record<string, number>
+}
+
+export type IssuerCounts = { answered: number; failed: number }
+
+/** The changes of the counters of one process since its last sample. Plain data that processes can send. */
+export type Counts = {
+  /** Only the routes that changed, by name. */
+  routes: [string, RouteCounts][]
+  upstreams: [string, UpstreamCounts][]
+  /** Introspection requests by issuer. */
+  issuers: [string, IssuerCounts][]
+  /** Requests by duration. The bounds are `HTTP_BUCKETS`; the last number is the count above the last bound. */
+  latency: number[]
+  cacheHits: number
+  cacheMisses: number
+  revocations: number
+  revocationGaps: number
+}
+
+export type Sample = {
+  readonly counts: Counts
+  /** The values of {@link GAUGES}. */
+  readonly gauges: MetricsJson
+}
+
+/** The counters and histograms of a sample. */
+const METRICS = {
+  requestDurations: 'scopegate_http_request_duration_seconds',
+  upstreamDurations: 'scopegate_upstream_request_duration_seconds',
+  decisions: 'scopegate_auth_decisions_total',
+  upstreamErrors: 'scopegate_upstream_errors_total',
+  introspections: 'scopegate_introspections_total',
+  cacheHits: 'scopegate_token_cache_hits_total',
+  cacheMisses: 'scopegate_token_cache_misses_total',
+  revocations: 'scopegate_revocations_received_total',
+  revocationGaps: 'scopegate_revocation_gaps_total',
+} as const
+
+/** The gauges of a sample. A gauge that a scrape resets must not be in this list. */
+const GAUGES = [
+  'scopegate_http_requests_in_flight',
+  'scopegate_websocket_sessions',
+  'scopegate_upstream_up',
+  'scopegate_circuit_state',
+  'scopegate_upstream_connections',
+  'scopegate_upstream_pending_requests',
+  'scopegate_upstream_target_healthy',
+  'scopegate_jwks_keys',
+  'scopegate_jwks_last_success_timestamp_seconds',
+  'scopegate_introspections_in_flight',
+  'scopegate_token_stale_active',
+  'scopegate_revocation_channel_up',
+  'scopegate_token_cache_entries',
+  'scopegate_overload_level',
+] as const
+
+export type GaugeName = (typeof GAUGES)[number]
+
+const NO_DURATIONS: HistogramSeries['counts'] = { buckets: [], sum: 0, count: 0 }
+
+/**
+ * Creates a function that reads the existing counters and returns their changes since the last call. Between the calls,
+ * this function causes no work.
+ */
+export function createSampler(registry: Registry): () => Promise<Sample> {
+  const known = new WeakMap<object, number>()
+  const knownDurations = new WeakMap<object, HistogramSeries['counts']>()
+
+  /** Returns the increase of a value since the last call for the same series. */
+  function increase(series: object, value: number): number {
+    const before = known.get(series) ?? 0
+    if (value !== before) known.set(series, value)
+    return value - before
+  }
+
+  async function values(name: string): Promise<readonly MetricSample[]> {
+    const metric = registry.getSingleMetric(name)
+    return metric === undefined ? [] : ((await metric.get()) as unknown as MetricJson).values
+  }
+
+  /** Calls `visit` for each series of a counter that increased. */
+  async function changes(
+    name: string,
+    visit: (labels: MetricSample['labels'], count: number) => void,
+  ): Promise<void> {
+    for (const series of await values(name)) {
+      const count = increase(series, series.value)
+      if (count > 0) visit(series.labels, count)
+    }
+  }
+
+  async function total(name: string): Promise<number> {
+    let sum = 0
+    await changes(name, (_labels, count) => {
+      sum += count
+    })
+    return sum
+  }
+
+  function* durations(name: string) {
+    const histogram = registry.getSingleMetric(name) as unknown as BufferedHistogram<string> | undefined
+    for (const { labels, counts } of histogram?.series() ?? []) {
+      const before = knownDurations.get(counts) ?? NO_DURATIONS
+      if (counts.count === before.count) continue
+      knownDurations.set(counts, { buckets: [...counts.buckets], sum: counts.sum, count: counts.count })
+      const buckets = counts.buckets.map((count, index) => count - (before.buckets[index] ?? 0))
+      yield { labels, count: counts.count - before.count, buckets, seconds: counts.sum - before.sum }
+    }
+  }
+
+  return async () => {
+    const routes = new Map<string, RouteCounts>()
+    const upstreams = new Map<string, UpstreamCounts>()
+    const issuers = new Map<string, IssuerCounts>()
+    const latency = [...HTTP_BUCKETS, 0].map(() => 0)
+    const routeOf = (labels: MetricSample['labels']) =>
+      entry(routes, String(labels['route']), () => ({ requests: 0, failed: 0, seconds: 0, denied: {} }))
+    const upstreamOf = (labels: MetricSample['labels']) =>
+      entry(upstreams, String(labels['upstream']), () => ({
+        responses: 0,
+        failed: 0,
+        seconds: 0,
+        errors: {},
+      }))
+
+    for (const { labels, count, buckets, seconds } of durations(METRICS.requestDurations)) {
+      const route = routeOf(labels)
+      route.requests += count
+      route.seconds += seconds
+      if (labels['code_class'] === '5xx') route.failed += count
+      let above = count
+      for (const [index, inBucket] of buckets.entries()) {
+        latency[index] = (latency[index] ?? 0) + inBucket
+        above -= inBucket
+      }
+      latency[buckets.length] = (latency[buckets.length] ?? 0) + above
+    }
+    for (const { labels, count, seconds } of durations(METRICS.upstreamDurations)) {
+      const upstream = upstreamOf(labels)
+      upstream.responses += count
+      upstream.seconds += seconds
+      if (labels['code_class'] === '5xx') upstream.failed += count
+    }
+    await changes(METRICS.decisions, (labels, count) => {
+      if (labels['decision'] !== 'allow') add(routeOf(labels).denied, String(labels['reason']), count)
+    })
+    await changes(METRICS.upstreamErrors, (labels, count) =>
+      add(upstreamOf(labels).errors, String(labels['reason']), count),
+    )
+    await changes(METRICS.introspections, (labels, count) => {
+      const issuer = entry(issuers, String(labels['issuer']), () => ({ answered: 0, failed: 0 }))
+      issuer[labels['result'] === 'answered' ? 'answered' : 'failed'] += count
+    })
+    const gauges = await Promise.all(
+      GAUGES.map(
+        async (name): Promise<MetricJson> => ({
+          name,
+          help: '',
+          type: 'gauge',
+          values: (await values(name)).map(({ labels, value }) => ({ labels, value })),
+        }),
+      ),
+    )
+    return {
+      counts: {
+        routes: [...routes],
+        upstreams: [...upstreams],
+        issuers: [...issuers],
+        latency,
+        cacheHits: await total(METRICS.cacheHits),
+        cacheMisses: await total(METRICS.cacheMisses),
+        revocations: await total(METRICS.revocations),
+        revocationGaps: await total(METRICS.revocationGaps),
+      },
+      gauges,
+    }
+  }
+}
+
+/** Returns the entry of a key, and creates the entry if it is missing. */
+export function entry<V>(map: Map<string, V>, key: string, create: () => V): V {
+  const existing = map.get(key)
+  if (existing !== undefined) return existing
+  const created = create()
+  map.set(key, created)
+  return created
+}
+
+/** Adds a count. The keys are the reasons of metrics, which have a fixed set of values. */
+export function add(counts: Record<string, number>, key: string, count: number): void {
+  counts[key] = (counts[key] ?? 0) + count
+}
