@@ -44,13 +44,17 @@ const HAS_IS_REMOTE = 0x100
 const IS_REMOTE = 0x200
 
 /**
- * Returns a function that encodes spans as an `ExportTraceServiceRequest` of OTLP (protobuf). The serializer of
- * OpenTelemetry needs about three times the CPU time or more, because it processes all spans twice.
+ * Encodes spans as the `ExportTraceServiceRequest` of OTLP (protobuf). The serializer of OpenTelemetry needs about three
+ * times the CPU time or more, because it processes all spans twice.
  */
-export function createSpanEncoder({
-  resource,
-  scope,
-}: SpanSource): (spans: readonly RecordedSpan[]) => Buffer {
+export type SpanEncoder = {
+  /** Encodes a span. The encoder keeps only the bytes, so the garbage collector can free the span. */
+  add(span: RecordedSpan): void
+  /** Returns a request with the spans since the last call. */
+  take(): Buffer
+}
+
+export function createSpanEncoder({ resource, scope }: SpanSource): SpanEncoder {
   const out = new Output()
   for (const [key, value] of Object.entries(resource.attributes))
     if (typeof value === 'string' || typeof value === 'number') out.attribute(RESOURCE_ATTRIBUTE, key, value)
@@ -58,10 +62,12 @@ export function createSpanEncoder({
   out.text(FIRST_MESSAGE, scope.name)
   out.text(SECOND_MESSAGE, scope.version)
   const scopeField = message(FIRST_MESSAGE, out.take())
-  return (spans) => {
-    for (const span of spans) encodeSpan(out, span)
-    const scopeSpans = message(SECOND_MESSAGE, Buffer.concat([scopeField, out.take()]))
-    return message(FIRST_MESSAGE, Buffer.concat([resourceField, scopeSpans]))
+  return {
+    add: (span) => encodeSpan(out, span),
+    take() {
+      const scopeSpans = message(SECOND_MESSAGE, Buffer.concat([scopeField, out.take()]))
+      return message(FIRST_MESSAGE, Buffer.concat([resourceField, scopeSpans]))
+    },
   }
 }
 

@@ -12,10 +12,10 @@ import {
 import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import type { Logger } from '../logging/logger.ts'
-import { createSpanEncoder, type SpanSource } from './encode-spans.ts'
+import { createSpanEncoder } from './encode-spans.ts'
 import { RecordedSpan, type SpanParent, UnrecordedSpan } from './recorded-span.ts'
 import { createSampler } from './sampler.ts'
-import { type SpanExporter, SpanQueue } from './span-queue.ts'
+import { type SpanBatch, type SpanExporter, SpanQueue } from './span-queue.ts'
 import { traceStores } from './store-spans.ts'
 import { parseTraceparent } from './traceparent.ts'
 import { failSpan, type Span, type SpanAttributes, type TraceContext, type Tracing } from './tracing.ts'
@@ -42,11 +42,8 @@ export function startTracing(options: {
     'process.pid': process.pid,
   }).merge(detectResources({ detectors: [envDetector] }))
   const queue = new SpanQueue({
-    exporter: createExporter(
-      { resource, scope: { name: 'scopegate', version: options.version } },
-      url,
-      agent,
-    ),
+    encoder: createSpanEncoder({ resource, scope: { name: 'scopegate', version: options.version } }),
+    exporter: createExporter(url, agent),
     meter,
     logger,
     endpoint: new URL(url).origin,
@@ -105,31 +102,31 @@ export function startTracing(options: {
   }
 }
 
-/** Creates the exporter of OpenTelemetry with the encoder of this program. */
-function createExporter(source: SpanSource, url: string, agent: HttpAgent | HttpsAgent): SpanExporter {
+/** Creates the exporter of OpenTelemetry. The spans are already encoded. */
+function createExporter(url: string, agent: HttpAgent | HttpsAgent): SpanExporter {
   const options = convertLegacyHttpOptions({ url, httpAgentOptions: () => agent }, 'TRACES', 'v1/traces', {
     'Content-Type': 'application/x-protobuf',
   })
   let rejected = 0
-  const delegate = createOtlpHttpExportDelegate<RecordedSpan[], object>(
+  const delegate = createOtlpHttpExportDelegate<SpanBatch, object>(
     options,
     {
-      serializeRequest: createSpanEncoder(source),
+      serializeRequest: ({ request }) => request,
       deserializeResponse(bytes) {
         rejected = ProtobufTraceSerializer.deserializeResponse(bytes).partialSuccess?.rejectedSpans ?? 0
         return {}
       },
     },
     'otlp_http_span_exporter',
-    { name: 'span', countItems: (spans) => spans.length },
+    { name: 'span', countItems: ({ spans }) => spans },
     undefined, // no metrics of the exporter itself
   )
   return {
-    export(spans, done) {
+    export(batch, done) {
       rejected = 0
       // The timeout of the exporter only ends an idle connection. A receiver could send one byte at a time.
       const deadline = setInterval(() => agent.destroy(), options.timeoutMillis).unref()
-      delegate.export(spans, (result) => {
+      delegate.export(batch, (result) => {
         clearInterval(deadline)
         const { code, error } = result
         // The message is the reason phrase of the receiver, which could repeat a header of the request.
@@ -150,7 +147,7 @@ const AGENT_OPTIONS = { keepAlive: true, maxSockets: 1 }
  * random text, because a part costs less than a conversion for each ID.
  */
 function createIdSource(): () => Pick<TraceContext, 'traceId' | 'spanId'> {
-  const pool = Buffer.allocUnsafe(2_400)
+  const pool = Buffer.allocUnsafe(8_184)
   let text = ''
   let at = 0
   return () => {

@@ -3,7 +3,7 @@ import { createTraceState, SpanKind } from '@opentelemetry/api'
 import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { resourceFromAttributes } from '@opentelemetry/resources'
 import t from 'tap'
-import { createSpanEncoder } from '../../../platform/tracing/encode-spans.ts'
+import { createSpanEncoder, type SpanEncoder } from '../../../platform/tracing/encode-spans.ts'
 import { RecordedSpan } from '../../../platform/tracing/recorded-span.ts'
 
 /** The fields of opentelemetry/proto/trace/v1/trace.proto that the serializer of OpenTelemetry writes. */
@@ -87,8 +87,15 @@ function endedSpans(): RecordedSpan[] {
   return spans
 }
 
+function encodeAll({ add, take }: SpanEncoder): (spans: readonly RecordedSpan[]) => Buffer {
+  return (spans) => {
+    for (const span of spans) add(span)
+    return take()
+  }
+}
+
 t.test('the encoder and the serializer of OpenTelemetry write the same spans', async (t) => {
-  const encode = createSpanEncoder({ resource: RESOURCE, scope: SCOPE })
+  const encode = encodeAll(createSpanEncoder({ resource: RESOURCE, scope: SCOPE }))
   const spans = endedSpans()
   const expected = decode(ProtobufTraceSerializer.serializeRequest(spans.map(toReadable)) ?? Buffer.of())
   t.equal(expected.resourceSpans[0].scopeSpans[0].spans.length, 4)
@@ -97,7 +104,7 @@ t.test('the encoder and the serializer of OpenTelemetry write the same spans', a
 })
 
 t.test('the encoder writes more bytes than its first buffer holds', async (t) => {
-  const encode = createSpanEncoder({ resource: RESOURCE, scope: SCOPE })
+  const encode = encodeAll(createSpanEncoder({ resource: RESOURCE, scope: SCOPE }))
   const spans = Array.from({ length: 30 }, endedSpans).flat()
   const expected = decode(ProtobufTraceSerializer.serializeRequest(spans.map(toReadable)) ?? Buffer.of())
   t.strictSame(decode(encode(spans)), expected)
