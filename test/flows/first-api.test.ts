@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { recordCredential } from '../fixtures/capture.ts'
+import { isShown } from '../fixtures/follow-guide.ts'
 import { readRepositoryFile } from '../fixtures/repository-texts.ts'
 import { plainEnvironment } from '../fixtures/spawn-plainly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
@@ -70,12 +71,3 @@ t.test('the commands of docs/first-api.md print the shown output', async (t) => 
     t.ok(isShown(shown, output), commands, { output })
   }
 })
-
-/** Returns whether each line on the page is the start of an output line. Ignores the text after an ellipsis. */
-function isShown(shown: readonly string[], output: string): boolean {
-  const printed = output.split(/\r?\n/)
-  return shown.every((line) => {
-    const [start = ''] = line.split('…')
-    return printed.some((one) => one.startsWith(start.trimEnd()))
-  })
-}
