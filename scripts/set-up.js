@@ -1,5 +1,5 @@
-// Sets up a checkout: installs the dependencies (with the pinned Node.js) and, with --tests, the system packages for
-// the tests.
+// Sets up a checkout: installs the dependencies (with the pinned Node.js), with --tests the system packages for the
+// tests, and with --site the dependencies of the documentation site.
 // This script is plain JavaScript without dependencies, so that it runs on Node.js 20 or later before anything is
 // installed.
 import { spawnSync } from 'node:child_process'
@@ -18,8 +18,8 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 
-/** Lock file of a running installation. The file contains the process id. */
-const BUSY = join(ROOT, '.set-up.lock')
+/** Name of the lock file of a running installation. The file contains the process id. */
+const BUSY = '.set-up.lock'
 const BUSY_FOR_MS = 600_000 // npm ci takes about a minute; an older lock file is stale
 
 /** Programs and files that the tests use, and their Debian packages. */
@@ -45,21 +45,22 @@ if (major < 20)
     `The setup of Scopegate requires Node.js 20 or later; this is ${process.version}. Install a newer version from nodejs.org.`,
   )
 
-while (!dependenciesAreInstalled()) if (installAlone()) break
+for (const folder of [ROOT, ...(process.argv.includes('--site') ? [join(ROOT, 'site')] : [])])
+  while (!dependenciesAreInstalled(folder)) if (installAlone(folder)) break
 if (process.argv.includes('--tests')) installSystemParts()
 
 /** Returns whether each required package of the lock file is installed at the locked version. */
-function dependenciesAreInstalled() {
-  const installed = readLock(join(ROOT, 'node_modules', '.package-lock.json'))
-  const wanted = readLock(join(ROOT, 'package-lock.json'))
-  if (wanted === undefined)
-    fail('package-lock.json is missing or broken. Restore it with: git checkout package-lock.json')
+function dependenciesAreInstalled(folder) {
+  const installed = readLock(join(folder, 'node_modules', '.package-lock.json'))
+  const lock = join(folder, 'package-lock.json')
+  const wanted = readLock(lock)
+  if (wanted === undefined) fail(`${lock} is missing or broken. Restore it with: git checkout ${lock}`)
   if (installed === undefined) return false
   for (const [path, entry] of Object.entries(wanted)) {
     if (!path.startsWith('node_modules/') || entry.link || entry.optional || entry.devOptional || entry.peer)
       continue
     if (installed[path]?.version !== entry.version) return false
-    if (!existsSync(join(ROOT, path))) return false
+    if (!existsSync(join(folder, path))) return false
   }
   // The runtime is an optional dependency, with one package per platform.
   const runtime = `node_modules/node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
@@ -79,36 +80,37 @@ function readLock(file) {
  * test`, would run `npm ci` at the same time. Each `npm ci` would delete files of the other `npm ci`.
  * @returns true if this process installed the dependencies. Returns false after it waited for another process.
  */
-function installAlone() {
+function installAlone(folder) {
+  const lock = join(folder, BUSY)
   try {
-    writeFileSync(BUSY, String(process.pid), { flag: 'wx' })
+    writeFileSync(lock, String(process.pid), { flag: 'wx' })
   } catch (error) {
     if (error.code === 'EEXIST') {
-      awaitOther()
+      awaitOther(lock)
       return false
     }
-    installDependencies() // without a lock, because npm reports why this folder is not writable
+    installDependencies(folder) // without a lock, because npm reports why this folder is not writable
     return true
   }
-  process.on('exit', () => rmSync(BUSY, { force: true }))
-  installDependencies()
+  process.on('exit', () => rmSync(lock, { force: true }))
+  installDependencies(folder)
   return true
 }
 
-function awaitOther() {
+function awaitOther(lock) {
   let isAnnounced = false
-  while (stateOfOther() === 'busy') {
-    if (!isAnnounced) say(`another command is installing the dependencies (${BUSY}); waiting for it …`)
+  while (stateOfOther(lock) === 'busy') {
+    if (!isAnnounced) say(`another command is installing the dependencies (${lock}); waiting for it …`)
     isAnnounced = true
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
   }
-  if (stateOfOther() === 'killed') rmSync(BUSY, { force: true })
+  if (stateOfOther(lock) === 'killed') rmSync(lock, { force: true })
 }
 
-function stateOfOther() {
+function stateOfOther(lock) {
   try {
-    if (Date.now() - statSync(BUSY).mtimeMs > BUSY_FOR_MS) return 'killed'
-    process.kill(Number(readFileSync(BUSY, 'utf8')), 0)
+    if (Date.now() - statSync(lock).mtimeMs > BUSY_FOR_MS) return 'killed'
+    process.kill(Number(readFileSync(lock, 'utf8')), 0)
     return 'busy'
   } catch (error) {
     if (error.code === 'ENOENT') return 'done'
@@ -116,15 +118,17 @@ function stateOfOther() {
   }
 }
 
-function installDependencies() {
-  say('installing dependencies and the pinned Node.js (npm ci; about a minute, once) …')
+function installDependencies(folder) {
+  const isRoot = folder === ROOT
+  say(`installing dependencies${isRoot ? ' and the pinned Node.js' : ` of ${folder}`} (npm ci; once) …`)
   const npm = process.env.npm_execpath
   const [command, args] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []]
   const started = Date.now()
   run(
     command,
-    [...args, 'ci', '--loglevel=error', '--no-audit', '--no-fund'],
+    [...args, 'ci', '--loglevel=error', '--no-audit', '--no-fund', ...(isRoot ? [] : ['--ignore-scripts'])],
     'npm ci failed; its message is above. With no network, check that the npm registry can be reached.',
+    folder,
   )
   say(`dependencies installed in ${Math.round((Date.now() - started) / 1000)} s`)
 }
@@ -176,8 +180,8 @@ function isOnPath(command, folders = []) {
   })
 }
 
-function run(command, args, advice) {
-  const { status, error } = spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] })
+function run(command, args, advice, cwd = ROOT) {
+  const { status, error } = spawnSync(command, args, { cwd, stdio: ['ignore', 'inherit', 'inherit'] })
   if (error !== undefined || status !== 0) fail(advice)
 }
 

@@ -4,7 +4,6 @@ import type { UnavailablePrefix } from '../../policy-engine/load/load-policy-sou
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import type { PolicyReloader } from '../snapshot/reload/policy-reloader.ts'
-import type { DecisionSource } from './decision-source.ts'
 import type { History } from './history.ts'
 import type { Sample } from './sample.ts'
 
@@ -19,7 +18,6 @@ export type ConsoleSource = {
   /** The active policies, in the format of `GET /policies`; undefined: no worker can reply now. */
   readonly describe: () => Promise<string | undefined>
   readonly policies: Pick<PolicyReloader, 'active' | 'states' | 'failure'>
-  readonly decisions: DecisionSource
 }
 
 /** The part of `GET /policies` that the pages show. */
@@ -30,7 +28,7 @@ export type DescribedPolicies = {
 }
 
 /** The data of all pages. */
-export type ConsoleState = Pick<ConsoleSource, 'config' | 'version' | 'policies' | 'decisions'> & {
+export type ConsoleState = Pick<ConsoleSource, 'config' | 'version' | 'policies'> & {
   /** Returns a history that contains the last seconds. */
   readonly history: () => Promise<History>
   /** Returns the active policies; undefined: no worker can reply now. */

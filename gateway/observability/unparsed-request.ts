@@ -1,12 +1,11 @@
-import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { AccessEntry } from './access-log.ts'
-import type { DecisionRecord } from './decision-recorder.ts'
 
 /** A local reply to bytes that are not a valid request. */
 export type UnparsedRequest = {
   readonly requestId: string
   readonly status: number
-  readonly rejection: Rejection
+  /** Name of the rejection, such as `request_malformed`. */
+  readonly rejected: string
   /** IP address of the connection. Empty if the connection is already closed. */
   readonly peer: string
 }
@@ -36,19 +35,7 @@ export function unparsedEntry(unparsed: UnparsedRequest, timeMs: number): Access
     audience: undefined,
     condition: undefined,
     session: undefined,
-    errorType: unparsed.rejection.rejected,
+    errorType: unparsed.rejected,
     errorCode: undefined,
-  }
-}
-
-export function unparsedRecord({ rejection }: UnparsedRequest, entry: AccessEntry): DecisionRecord {
-  return {
-    entry,
-    rejection,
-    auditOnlyDenial: undefined,
-    policy: undefined,
-    resource: undefined,
-    credential: 'bearer',
-    textLength: 0,
   }
 }

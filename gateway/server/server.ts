@@ -207,7 +207,7 @@ function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, i
     options.onUnparsed({
       requestId,
       status,
-      rejection,
+      rejected: rejection.rejected,
       peer: normalizeIp(socket.remoteAddress),
     })
   const headers = ['content-type', 'application/json', 'cache-control', 'no-store', 'x-request-id', requestId]
