@@ -6,6 +6,7 @@ import { startOpsServer } from '../platform/ops/ops-server.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
 import { describePolicies } from './admin/describe-policies.ts'
 import { policyEndpoints } from './admin/policy-endpoints.ts'
+import { createDecisionSource } from './console/decision-source.ts'
 import { openConsole } from './console/open-console.ts'
 import { createSampler } from './console/sample.ts'
 import type { GatewayOptions } from './gateway-options.ts'
@@ -88,6 +89,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     checks: async () => checks(),
     describe,
     policies: reloader,
+    decisions: createDecisionSource({
+      ask: async (query) => [await serving.console?.reply(query)],
+      watch: (isWatched) => serving.console?.watch(isWatched),
+    }),
   })
   try {
     const ops = await startOpsServer({

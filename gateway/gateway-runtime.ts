@@ -17,13 +17,15 @@ import type { Tracing } from '../platform/tracing/tracing.ts'
 import type { PolicySources } from '../policy-engine/load/policy-sources.ts'
 import type { GatewayConfig } from './config/gateway-config.ts'
 import { toResources } from './config/to-resources.ts'
+import { createWorkerConsole, type WorkerConsole } from './console/worker-console.ts'
 import type { GatewayOptions } from './gateway-options.ts'
 import { openRateLimiter } from './limits/open-rate-limiter.ts'
 import { openOverloadMonitor } from './limits/overload/overload-monitor.ts'
 import { createAccessLog } from './observability/access-log.ts'
+import { createDecisionRecorder, type DecisionRecorder } from './observability/decision-recorder.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
 import { createClientCertificateMeter } from './observability/tls-metrics.ts'
-import { type UnparsedRequest, unparsedEntry } from './observability/unparsed-request.ts'
+import { type UnparsedRequest, unparsedEntry, unparsedRecord } from './observability/unparsed-request.ts'
 import { createUpstreamTokenMeters } from './observability/upstream-token-metrics.ts'
 import { adaptDenial } from './pipeline/decision-endpoint.ts'
 import { createPipeline, type Pipeline } from './pipeline/pipeline.ts'
@@ -54,6 +56,8 @@ export type GatewayRuntime = {
   readonly handle: Pipeline['handle']
   readonly registry: Registry
   readonly policies: Pick<PolicyHolder, 'apply' | 'active'>
+  /** Undefined without a console. */
+  readonly console: WorkerConsole | undefined
   checks(): readonly ReadinessCheck[]
   close(options?: ShutdownOptions): Promise<void>
 }
@@ -204,8 +208,12 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     },
   })
 
+  // A gateway in another server has no management port.
+  const hasConsole = options.handOver === undefined && config.management.console !== false
+  const recorder = hasConsole ? createDecisionRecorder(tickMs) : undefined
   const { pipeline, rateLimiter, accessLog, server, connections, decisions } = await openRequestPath(config, {
     metrics,
+    recorder,
     redis: sharedRedis,
     policies,
     pipeline: {
@@ -291,6 +299,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       handle: pipeline.handle,
       registry: metrics.registry,
       policies,
+      console: recorder && createWorkerConsole({ recorder, config, resources, snapshot: policies.current }),
       checks: () => [
         ...checks(),
         ...(sharedRedis === undefined ? [] : [optionalCheck('redis', sharedRedis.problem)]),
@@ -346,6 +355,7 @@ async function openRequestPath(
       'rootResource' | 'tokenValidator' | 'sessions' | 'overload' | 'draining' | 'tickMs'
     >
     readonly metrics: Metrics
+    readonly recorder: DecisionRecorder | undefined
     /** Undefined: the gateway uses no Redis. */
     readonly redis: SharedRedis | undefined
     readonly policies: PolicyHolder
@@ -393,6 +403,7 @@ async function openRequestPath(
     tokenMeter: metrics.tokens,
     unmatchedMeter,
     accessLog,
+    decisionRecorder: parts.recorder,
     tracing: tracing && { ...tracing, trustIncoming: config.tracing?.trustIncoming ?? 'trusted-proxies' },
     report: (event, requestId, clientAddress, error) =>
       logger.warn({ event, request_id: requestId, 'client.address': clientAddress, err: error }, event),
@@ -408,7 +419,9 @@ async function openRequestPath(
   const pipeline = createPipeline(pipelineOptions, parts.handOver)
   const onUnparsed = (unparsed: UnparsedRequest): void => {
     unmatchedMeter.finished('', unparsed.status, 0)
-    if (accessLog.isEnabled) accessLog.add(unparsedEntry(unparsed, Date.now()))
+    const entry = unparsedEntry(unparsed, Date.now())
+    if (accessLog.isEnabled) accessLog.add(entry)
+    parts.recorder?.add(unparsedRecord(unparsed, entry))
   }
   const serverOptions: ServerOptions = {
     headersLimitBytes: config.limits.headersBytes,

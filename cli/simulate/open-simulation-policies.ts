@@ -1,5 +1,6 @@
 import type { GatewayFile } from '../../gateway/config/gateway-file.ts'
 import { toIssuerConfig } from '../../gateway/config/to-gateway-config.ts'
+import type { SimulationPolicies } from '../../gateway/simulate/simulate.ts'
 import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
 import type { ParsedArguments } from '../command.ts'
 import { usageError } from '../failures.ts'
@@ -7,7 +8,6 @@ import { findFolders } from '../find-folders.ts'
 import { fetchLivePolicies } from '../live-policies.ts'
 import { openOrReport } from '../open-policy-set.ts'
 import type { Terminal } from '../terminal.ts'
-import type { SimulationPolicies } from './simulate.ts'
 
 /**
  * Opens the policies that `--url`, `--config` and `--policies` name.

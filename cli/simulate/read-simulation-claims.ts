@@ -1,8 +1,9 @@
+import type { Claims } from '../../gateway/simulate/caller-of-claims.ts'
+import { readClaims } from '../../gateway/simulate/read-simulated-request.ts'
 import { isRecord } from '../../platform/diagnostics/record.ts'
 import type { ParsedArguments } from '../command.ts'
 import { usageError } from '../failures.ts'
 import { readInput, type Terminal } from '../terminal.ts'
-import type { Claims } from './caller-of-claims.ts'
 
 const INPUT_LIMIT_BYTES = 65_536
 
@@ -14,26 +15,11 @@ export async function readSimulationClaims(
   if (given.has('anonymous') && said.length > 0)
     throw usageError('explain', `--anonymous sends no token, so it excludes --${said[0]}`)
   if (said.length === 0) return { claims: undefined, isCompleted: true }
-  const claims = { ...scopeClaim(given), ...Object.fromEntries(given.texts('claim').map(readClaim)) }
+  const claims = readClaims(given.has('scope') ? given.texts('scope') : undefined, given.texts('claim'))
   if (!given.has('token')) return { claims: { scope: '', ...claims }, isCompleted: true }
   const tokenClaims = await readJwt(terminal)
   terminal.err.write('scopegate: the signature of the token was not checked\n')
   return { claims: { ...tokenClaims, ...claims }, isCompleted: false }
-}
-
-function scopeClaim(given: ParsedArguments): Claims {
-  return given.has('scope') ? { scope: given.texts('scope').join(' ') } : {}
-}
-
-function readClaim(text: string): readonly [string, unknown] {
-  const at = text.indexOf('=')
-  if (at < 1) throw usageError('explain', `--claim takes NAME=VALUE, not "${text}"`)
-  const [name, value] = [text.slice(0, at), text.slice(at + 1)]
-  try {
-    return [name, JSON.parse(value)]
-  } catch {
-    return [name, value]
-  }
 }
 
 /** Reads a JWT from standard input. Error messages never contain the text, because it can be a valid token. */

@@ -1,12 +1,12 @@
-import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
-import type { PolicyTest } from '../../policy-engine/format/policy-test.ts'
 import {
   type SimulatedRequest,
   type Simulation,
   type SimulationPolicies,
   simulate,
   UnusableClaimsError,
-} from './simulate.ts'
+} from '../../gateway/simulate/simulate.ts'
+import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
+import type { PolicyTest } from '../../policy-engine/format/policy-test.ts'
 
 export type TestResult = {
   readonly test: PolicyTest

@@ -7,6 +7,7 @@ import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { Sample } from '../console/sample.ts'
+import type { ConsoleQuery, ConsoleReply } from '../console/worker-console.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type { SupervisorMessage, WorkerInit, WorkerMessage, WorkerPolicies } from './worker-messages.ts'
 
@@ -28,6 +29,8 @@ export type WorkerProcess = {
   requestMetrics(): Promise<unknown>
   /** Returns the changes since the last sample; undefined if the worker does not reply in time. */
   requestSample(): Promise<Sample | undefined>
+  /** Returns undefined if the worker does not reply in time. */
+  askConsole(query: ConsoleQuery): Promise<ConsoleReply | undefined>
   apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
   /**
    * Returns the worker's policies, in the format of `GET /policies`; undefined if the worker does not reply in time.
@@ -122,6 +125,10 @@ export function forkWorker(
     async requestSample() {
       const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'request_sample', requestId })
       return (await request<'sample'>(toMessage, REPLY_TIMEOUT_MS))?.sample
+    },
+    async askConsole(query) {
+      const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'ask_console', requestId, query })
+      return (await request<'console_replied'>(toMessage, REPLY_TIMEOUT_MS))?.reply
     },
     async apply(sources) {
       const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'apply', requestId, sources })

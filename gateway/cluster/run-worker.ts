@@ -1,6 +1,7 @@
 import { metricsOf } from '../../platform/ops/metrics-format.ts'
 import { describePolicies } from '../admin/describe-policies.ts'
 import { createSampler } from '../console/sample.ts'
+import type { ConsoleQuery, ConsoleReply } from '../console/worker-console.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import { createGatewayRuntime } from '../gateway-runtime.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
@@ -34,6 +35,16 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
     process.send?.(finalMetrics, () => process.exit(0))
   }
 
+  /** A defect of the console must not end the worker. */
+  async function replyToConsole(query: ConsoleQuery): Promise<ConsoleReply> {
+    try {
+      return (await serving.console?.reply(query)) ?? {}
+    } catch (error) {
+      logger.error({ event: 'console_error', err: error }, 'a page of the console failed')
+      return {}
+    }
+  }
+
   process.on('message', async (message: SupervisorMessage) => {
     if (message.kind === 'stop') await stop(message.how)
     if (message.kind === 'apply') {
@@ -52,6 +63,13 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
       sendMessage({ kind: 'checks', requestId: message.requestId, checks: serving.checks() })
     if (message.kind === 'request_sample')
       sendMessage({ kind: 'sample', requestId: message.requestId, sample: await takeSample() })
+    if (message.kind === 'watch_decisions') serving.console?.watch(message.isWatched)
+    if (message.kind === 'ask_console')
+      sendMessage({
+        kind: 'console_replied',
+        requestId: message.requestId,
+        reply: await replyToConsole(message.query),
+      })
     if (message.kind === 'request_metrics')
       sendMessage({
         kind: 'metrics',

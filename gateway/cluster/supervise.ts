@@ -12,6 +12,7 @@ import { readPackageVersion } from '../../platform/process/package-version.ts'
 import { collectProcessMetrics } from '../../platform/process/process-metrics.ts'
 import { policyEndpoints } from '../admin/policy-endpoints.ts'
 import type { Gateway } from '../app.ts'
+import { createDecisionSource } from '../console/decision-source.ts'
 import { openConsole } from '../console/open-console.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import { createReloadMeter } from '../observability/reload-metrics.ts'
@@ -73,6 +74,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
         if (reason !== 'roll') policies?.workerStarted(worker)
         const { level, configuredLevel } = logLevel.active
         if (level !== configuredLevel) void worker.setLogLevel(level)
+        if (decisions.isWatched) worker.send({ kind: 'watch_decisions', isWatched: true })
       })
       return worker
     },
@@ -80,6 +82,17 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     graceMs: config.drain.graceMs,
     onStarted: (reason) => own.started.inc({ reason }),
     onExit: exited.add,
+  })
+
+  const decisions = createDecisionSource({
+    async ask(query, whom) {
+      const ready = [...pool.running].filter((worker) => worker.policies !== undefined)
+      const asked = whom === 'all' ? ready : pool.serving.slice(0, 1)
+      return Promise.all(asked.map((worker) => worker.askConsole(query)))
+    },
+    watch(isWatched) {
+      for (const worker of pool.running) worker.send({ kind: 'watch_decisions', isWatched })
+    },
   })
 
   async function metrics(): Promise<MetricsJson> {
@@ -145,6 +158,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     checks: allChecks,
     describe: opened.describe,
     policies: opened,
+    decisions,
   })
   try {
     const ops = await startOpsServer({

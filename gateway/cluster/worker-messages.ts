@@ -4,6 +4,7 @@ import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { SourceState } from '../../policy-engine/load/load-policy-sources.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { Sample } from '../console/sample.ts'
+import type { ConsoleQuery, ConsoleReply } from '../console/worker-console.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type { PolicyLocations } from '../snapshot/reload/read-policy-sources.ts'
@@ -34,6 +35,9 @@ export type SupervisorMessage =
   | { readonly kind: 'request_checks'; readonly requestId: number }
   | { readonly kind: 'request_metrics'; readonly requestId: number }
   | { readonly kind: 'request_sample'; readonly requestId: number }
+  | { readonly kind: 'ask_console'; readonly requestId: number; readonly query: ConsoleQuery }
+  /** Whether a page of the console shows decisions. */
+  | { readonly kind: 'watch_decisions'; readonly isWatched: boolean }
   | { readonly kind: 'stop'; readonly how: ShutdownOptions['how'] }
   /**
    * Reply to `leaving`: all connections in transit have arrived at the worker, and the worker has returned these
@@ -57,6 +61,7 @@ export type WorkerMessage =
   | { readonly kind: 'checks'; readonly requestId: number; readonly checks: readonly ReadinessCheck[] }
   | { readonly kind: 'metrics'; readonly requestId: number; readonly metrics: MetricsJson }
   | { readonly kind: 'sample'; readonly requestId: number; readonly sample: Sample }
+  | { readonly kind: 'console_replied'; readonly requestId: number; readonly reply: ConsoleReply }
   /** Before the worker closes its listener, the supervisor accepts connections from the queue of the system. */
   | { readonly kind: 'poll_listener' }
   /** The worker accepts no more connections. Connections from node:cluster may still be in transit. */

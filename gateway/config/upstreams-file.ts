@@ -108,8 +108,8 @@ const Credentials = Type.Object(
   { description: 'credentials of the gateway at the upstream: exactly one of these keys' },
 )
 
-/** A path and a query. */
-const PATH_PATTERN = '^/[\\x21\\x22\\x24-\\x7e]*$'
+/** A path and a query. With `//` at the start, a server could read the next part as the name of a host. */
+const PATH_PATTERN = '^/([\\x21\\x22\\x24-\\x2e\\x30-\\x7e][\\x21\\x22\\x24-\\x7e]*)?$'
 
 const results = (description: string) => Type.Integer({ description, minimum: 1, maximum: 100 })
 
@@ -119,7 +119,7 @@ const HealthCheck = Type.Object(
       description: 'path of the probes, after the path of the URL',
       maxLength: 1_000,
       pattern: PATH_PATTERN,
-      'x-is': 'a path such as /healthz',
+      'x-is': 'a path such as /healthz, with one slash at the start',
     }),
     interval: Type.Optional(
       Type.String({
@@ -236,7 +236,7 @@ export const UpstreamEntry = Type.Object(
       Type.String({
         description: "path of the upstream's OpenAPI document",
         pattern: PATH_PATTERN,
-        'x-is': 'a path such as /openapi.json',
+        'x-is': 'a path such as /openapi.json, with one slash at the start',
       }),
     ),
   },

@@ -4,6 +4,7 @@ import type { UnavailablePrefix } from '../../policy-engine/load/load-policy-sou
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import type { PolicyReloader } from '../snapshot/reload/policy-reloader.ts'
+import type { DecisionSource } from './decision-source.ts'
 import type { History } from './history.ts'
 import type { Sample } from './sample.ts'
 
@@ -18,6 +19,7 @@ export type ConsoleSource = {
   /** The active policies, in the format of `GET /policies`; undefined: no worker can reply now. */
   readonly describe: () => Promise<string | undefined>
   readonly policies: Pick<PolicyReloader, 'active' | 'states' | 'failure'>
+  readonly decisions: DecisionSource
 }
 
 /** The part of `GET /policies` that the pages show. */
@@ -28,7 +30,7 @@ export type DescribedPolicies = {
 }
 
 /** The data of all pages. */
-export type ConsoleState = Pick<ConsoleSource, 'config' | 'version' | 'policies'> & {
+export type ConsoleState = Pick<ConsoleSource, 'config' | 'version' | 'policies' | 'decisions'> & {
   /** Returns a history that contains the last seconds. */
   readonly history: () => Promise<History>
   /** Returns the active policies; undefined: no worker can reply now. */

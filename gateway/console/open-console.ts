@@ -1,6 +1,7 @@
 import { type Console, createConsole } from '../../platform/pages/console.ts'
 import { consolePages } from './console-pages.ts'
 import type { ConsoleSource, ConsoleState, DescribedPolicies } from './console-source.ts'
+import { DECISION_PATH } from './decision-page.ts'
 import { createHistory, POINT_MS } from './history.ts'
 
 /** Period of the samples and events while a page is open. Milliseconds. */
@@ -44,6 +45,7 @@ export function openConsole(
     config,
     version,
     policies: source.policies,
+    decisions: source.decisions,
     nowMs: Date.now,
     async history() {
       await refresh(FRESH_MS)
@@ -62,6 +64,7 @@ export function openConsole(
     name: `${config.name} gateway`,
     version,
     pages: consolePages(state),
+    search: { path: DECISION_PATH, parameter: 'id', label: 'Request ID' },
     logger,
   })
 

@@ -142,7 +142,7 @@ function handleStream(
       resourceMetadata: '',
       tokenEndpoint: undefined,
     })
-    onUnparsed({ requestId, status, rejected: rejection.rejected, peer })
+    onUnparsed({ requestId, status, rejection, peer })
     const denial = ['content-type', 'application/json', 'x-request-id', requestId, 'x-scopegate-error', '1']
     sendMessage(stream, encodeCheckResponse({ status, headers: denial, body }))
   }

@@ -102,10 +102,7 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
   function callerFields(caller: Caller): string {
     const known = callers.get(caller)
     if (known !== undefined) return known
-    const subject =
-      caller.subject === undefined || options.subject === 'plain'
-        ? caller.subject
-        : hash('sha256', caller.subject, 'base64url').slice(0, SUBJECT_HASH_CHARACTERS)
+    const subject = loggedSubject(caller, options.subject)
     const fields =
       field('auth.client_id', caller.clientId) +
       field('auth.subject', subject) +
@@ -152,6 +149,16 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
     },
     flush,
   }
+}
+
+/** Returns the subject of a caller as the log shows it. */
+export function loggedSubject(
+  { subject }: Pick<Caller, 'subject'>,
+  setting: AccessLogOptions['subject'],
+): string | undefined {
+  return subject === undefined || setting === 'plain'
+    ? subject
+    : hash('sha256', subject, 'base64url').slice(0, SUBJECT_HASH_CHARACTERS)
 }
 
 /** Returns scopes for a log line. Returns undefined without scopes. */

@@ -1,11 +1,12 @@
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { AccessEntry } from './access-log.ts'
+import type { DecisionRecord } from './decision-recorder.ts'
 
 /** A local reply to bytes that are not a valid request. */
 export type UnparsedRequest = {
   readonly requestId: string
   readonly status: number
-  /** Name of the rejection, such as `request_malformed`. */
-  readonly rejected: string
+  readonly rejection: Rejection
   /** IP address of the connection. Empty if the connection is already closed. */
   readonly peer: string
 }
@@ -35,7 +36,19 @@ export function unparsedEntry(unparsed: UnparsedRequest, timeMs: number): Access
     audience: undefined,
     condition: undefined,
     session: undefined,
-    errorType: unparsed.rejected,
+    errorType: unparsed.rejection.rejected,
     errorCode: undefined,
+  }
+}
+
+export function unparsedRecord({ rejection }: UnparsedRequest, entry: AccessEntry): DecisionRecord {
+  return {
+    entry,
+    rejection,
+    auditOnlyDenial: undefined,
+    policy: undefined,
+    resource: undefined,
+    credential: 'bearer',
+    textLength: 0,
   }
 }

@@ -3,6 +3,7 @@ import type { DecisionHeaders, DecisionProtocol } from '../config/gateway-config
 import type { RateLimiter } from '../limits/open-rate-limiter.ts'
 import type { OverloadReason } from '../limits/overload/overload-level.ts'
 import type { AccessLog } from '../observability/access-log.ts'
+import type { DecisionRecorder } from '../observability/decision-recorder.ts'
 import type { GatewayTracing } from '../observability/gateway-tracing.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
 import type { TokenMeter } from '../observability/token-meter.ts'
@@ -29,6 +30,8 @@ export type PipelineOptions = {
   readonly tokenMeter: TokenMeter
   readonly unmatchedMeter: RouteMeter
   readonly accessLog: AccessLog
+  /** Undefined without a console. */
+  readonly decisionRecorder: DecisionRecorder | undefined
   /** Undefined: the gateway records no spans. */
   readonly tracing: GatewayTracing | undefined
   /** Logs the exception that caused a response. The response does not contain the exception. */

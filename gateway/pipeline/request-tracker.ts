@@ -1,6 +1,7 @@
 import { sampledTraceId } from '../../platform/tracing/traceparent.ts'
 import type { AccessEntry } from '../observability/access-log.ts'
 import { decisionOf } from '../observability/decision.ts'
+import type { DecisionRecord } from '../observability/decision-recorder.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext, RequestTracker } from './request-context.ts'
 import { endRequestSpans } from './request-spans.ts'
@@ -13,9 +14,12 @@ const CLIENT_CLOSED_STATUS = 499
 const NO_SCOPES: readonly string[] = []
 
 export function createRequestTracker(
-  options: Pick<PipelineOptions, 'accessLog' | 'unmatchedMeter' | 'tickMs' | 'onBroken' | 'report'>,
+  options: Pick<
+    PipelineOptions,
+    'accessLog' | 'decisionRecorder' | 'unmatchedMeter' | 'tickMs' | 'onBroken' | 'report'
+  >,
 ): RequestTracker {
-  const { accessLog, unmatchedMeter, tickMs, onBroken, report } = options
+  const { accessLog, decisionRecorder, unmatchedMeter, tickMs, onBroken, report } = options
   let inFlight = 0
 
   function count(context: RequestContext, status: number): void {
@@ -36,7 +40,19 @@ export function createRequestTracker(
     const { response, deniedStatus } = context
     const status = response.headersSent ? (deniedStatus ?? response.statusCode) : CLIENT_CLOSED_STATUS
     count(context, status)
-    if (accessLog.isEnabled) accessLog.add(accessEntry(context, status, tickMs()))
+    log(context, status)
+  }
+
+  /** Logs the request, and records it for the console if the console needs it. */
+  function log(context: RequestContext, status: number): void {
+    const { rejection, auditOnlyDenial } = context
+    const isRecorded =
+      decisionRecorder !== undefined &&
+      (decisionRecorder.isWatched || rejection !== undefined || auditOnlyDenial !== undefined)
+    if (!isRecorded && !accessLog.isEnabled) return
+    const entry = accessEntry(context, status, tickMs())
+    if (accessLog.isEnabled) accessLog.add(entry)
+    if (isRecorded) decisionRecorder.add(decisionRecord(context, entry))
   }
 
   return {
@@ -57,7 +73,7 @@ export function createRequestTracker(
     becameSession: (context) => count(context, 101),
     sessionEnded(context, end) {
       context.session = end
-      if (accessLog.isEnabled) accessLog.add(accessEntry(context, 101, tickMs()))
+      log(context, 101)
     },
   }
 }
@@ -108,6 +124,21 @@ function accessEntry(context: RequestContext, status: number, nowMs: number): Ac
     session,
     errorType: session === undefined ? errorType(context) : undefined,
     errorCode: forwarded?.failureCode ?? context.failureCode,
+  }
+}
+
+/** Contains no reference to the request, the response or the token. */
+function decisionRecord(context: RequestContext, entry: AccessEntry): DecisionRecord {
+  const { request, rejection, auditOnlyDenial, route, resource, credential } = context
+  return {
+    entry,
+    rejection,
+    auditOnlyDenial,
+    policy: route?.kind === 'api' ? route.policy : undefined,
+    resource,
+    credential,
+    // The path can be a part of the target, and then keeps the memory of the target.
+    textLength: (request.url?.length ?? 0) + (entry.path?.length ?? 0) + (entry.userAgent?.length ?? 0),
   }
 }
 

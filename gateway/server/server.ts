@@ -207,7 +207,7 @@ function sendRaw(socket: Socket, rejection: Rejection, options: ServerOptions, i
     options.onUnparsed({
       requestId,
       status,
-      rejected: rejection.rejected,
+      rejection,
       peer: normalizeIp(socket.remoteAddress),
     })
   const headers = ['content-type', 'application/json', 'cache-control', 'no-store', 'x-request-id', requestId]

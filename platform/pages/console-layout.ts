@@ -8,11 +8,15 @@ export type ConsoleLayout = {
   readonly version: string
   /** The pages with a link in the navigation. */
   readonly links: readonly { readonly path: string; readonly title: string }[]
+  /** A search field on each page, whose form opens a page of the console. */
+  readonly search?: ConsoleSearch | undefined
 }
+
+export type ConsoleSearch = { readonly path: string; readonly parameter: string; readonly label: string }
 
 /** Renders the document of a page of a console. */
 export function renderConsole(
-  { name, version, links }: ConsoleLayout,
+  { name, version, links, search }: ConsoleLayout,
   page: {
     readonly heading: string
     /** Path of the marked link in the navigation. */
@@ -20,6 +24,7 @@ export function renderConsole(
     readonly body: Html
     /** Target of the link to the same data as JSON. undefined: the page has no data. */
     readonly jsonHref?: string
+    readonly isStatic: boolean
   },
 ): string {
   const link = (one: { readonly path: string; readonly title: string }) =>
@@ -31,16 +36,16 @@ export function renderConsole(
 <link rel="icon" href="data:,">
 <title>${page.heading} · ${name}</title>`
   const body = html`<a class="skip" href="#content">Skip to the content</a>
-<div class="bar"><header><p>${name}</p><nav aria-label="Console"><ul>${links.map(link)}</ul></nav></header></div>
+<div class="bar"><header><p>${name}</p><nav aria-label="Console"><ul>${links.map(link)}</ul></nav>${search && searchForm(search)}</header></div>
 <main id="content" tabindex="-1">
 <h1>${page.heading}</h1>
 ${page.body}
 </main>
 <footer>
-${page.jsonHref !== undefined && html`<p><span id="live-status" role="status">Reload the page for new values</span> <button id="live-switch" class="quiet" type="button" hidden>Pause updates</button></p><p><a href="${page.jsonHref}">This page as JSON</a></p>`}
+${!page.isStatic && html`<p><span id="live-status" role="status">Reload the page for new values</span> <button id="live-switch" class="quiet" type="button" hidden>Pause updates</button></p>`}${page.jsonHref !== undefined && html`<p><a href="${page.jsonHref}">This page as JSON</a></p>`}
 <p>Scopegate ${version}</p>
 </footer>`
-  const script = page.jsonHref === undefined ? '' : `<script>${CONSOLE_SCRIPT}</script>\n`
+  const script = page.isStatic ? '' : `<script>${CONSOLE_SCRIPT}</script>\n`
   // The browser must receive the style and the script byte for byte, because the policy contains their hashes.
   return `<!doctype html>
 <html lang="en">
@@ -53,4 +58,8 @@ ${body}
 ${script}</body>
 </html>
 `
+}
+
+function searchForm({ path, parameter, label }: ConsoleSearch): Html {
+  return html`<form class="search" role="search" action="${path}" method="get"><input type="search" name="${parameter}" aria-label="${label}" placeholder="${label}" required maxlength="128" autocomplete="off" spellcheck="false"> <button type="submit">Find</button></form>`
 }

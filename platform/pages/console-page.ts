@@ -11,6 +11,8 @@ export type ConsolePage<D = unknown> = {
   readonly title: string
   /** The page whose link in the navigation is marked. Default: the page itself, which then has a link. */
   readonly parent?: string
+  /** True: an open page does not update its content. */
+  readonly isStatic?: true
   /** Targets of forms on the page. Default: none. */
   readonly formTargets?: readonly string[]
   /** Returns the data of the page, which JSON can represent. undefined: the response is 404. */

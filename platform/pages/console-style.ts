@@ -50,6 +50,8 @@ dl { background: var(--card); }
 dl div { padding: 0.5rem 1rem; }
 form.filter { display: flex; flex-wrap: wrap; gap: 0.5rem 0.75rem; align-items: end; margin: 0 0 1rem; }
 form.filter p { margin: 0; flex: 1 1 9rem; min-width: 0; max-width: 16rem; }
+form.search { display: flex; gap: 0.375rem; flex: 1 1 14rem; max-width: 30rem; margin: 0 0 0 auto; }
+form.search input { flex: 1 1 auto; min-width: 0; }
 label { display: block; font-size: 0.8125rem; font-weight: 600; }
 input[type="text"], input[type="search"], select, textarea {
   display: block; width: 100%; padding: 0.375rem 0.5rem; font: inherit; color: inherit;

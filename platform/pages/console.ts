@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { PassThrough } from 'node:stream'
 import type { Logger } from '../logging/logger.ts'
 import type { ManagementEndpoint, ManagementRequest, ManagementResponse } from '../ops/management-endpoint.ts'
-import { type ConsoleLayout, renderConsole } from './console-layout.ts'
+import { type ConsoleLayout, type ConsoleSearch, renderConsole } from './console-layout.ts'
 import type { ConsolePage } from './console-page.ts'
 import { CONSOLE_SCRIPT_SOURCE } from './console-script.ts'
 import { CONSOLE_STYLE_SOURCE } from './console-style.ts'
@@ -41,29 +41,36 @@ export function createConsole({
   name,
   version,
   pages,
+  search,
   logger,
 }: {
   /** See {@link ConsoleLayout}. */
   readonly name: string
   readonly version: string
   readonly pages: readonly ConsolePage[]
+  readonly search?: ConsoleSearch
   readonly logger: Logger
 }): Console {
   const streams = new Set<EventStream>()
   let closed = false
-  const layout: ConsoleLayout = { name, version, links: pages.filter(({ parent }) => parent === undefined) }
+  const layout: ConsoleLayout = {
+    name,
+    version,
+    links: pages.filter(({ parent }) => parent === undefined),
+    search,
+  }
 
   async function respond(page: ConsolePage, request: ManagementRequest): Promise<ManagementResponse> {
     const { query, headers } = request
     if (isForeign(headers))
       return textResponse(403, 'This page rejects requests from pages of other origins.')
     const format = query.get('format')
-    if (format === 'events') return openStream(page, request)
+    if (format === 'events' && page.isStatic !== true) return openStream(page, request)
     const data = await page.data(query)
     if (format === 'json')
       return { status: data === undefined ? 404 : 200, body: data ?? NOT_FOUND_JSON, headers: NO_SNIFF }
     if (data === undefined) return notFoundPage()
-    return { status: 200, ...htmlResponse(page, renderPage(page, data, query)) }
+    return { status: 200, ...htmlResponse(formTargets(page), renderPage(page, data, query)) }
   }
 
   function renderPage(page: ConsolePage, data: unknown, query: URLSearchParams): string {
@@ -74,6 +81,7 @@ export function createConsole({
       current: page.parent ?? page.path,
       body: page.render(data, query),
       jsonHref: `${page.path}?${asJson}`,
+      isStatic: page.isStatic === true,
     })
   }
 
@@ -119,10 +127,19 @@ export function createConsole({
     }
   }
 
+  function formTargets(page?: ConsolePage): readonly string[] {
+    return [...new Set([...(search === undefined ? [] : ["'self'"]), ...(page?.formTargets ?? [])])]
+  }
+
   function notFoundPage(): ManagementResponse {
     const body = html`<p>This page does not exist, or its subject no longer exists. <a href="/">Overview</a></p>`
-    const markup = renderConsole(layout, { heading: 'Page not found', current: undefined, body })
-    return { status: 404, ...htmlResponse(undefined, markup) }
+    const markup = renderConsole(layout, {
+      heading: 'Page not found',
+      current: undefined,
+      body,
+      isStatic: true,
+    })
+    return { status: 404, ...htmlResponse(formTargets(), markup) }
   }
 
   return {
@@ -148,7 +165,7 @@ export function createConsole({
 const NO_SNIFF = { 'x-content-type-options': 'nosniff', 'cross-origin-resource-policy': 'same-origin' }
 const NOT_FOUND_JSON = { error: 'not_found', error_description: 'The subject of this page does not exist.' }
 
-function htmlResponse(page: ConsolePage | undefined, markup: string) {
+function htmlResponse(formTargets: readonly string[], markup: string) {
   const { 'content-type': type, ...headers } = securityHeaders(
     [
       `style-src ${CONSOLE_STYLE_SOURCE}`,
@@ -156,7 +173,7 @@ function htmlResponse(page: ConsolePage | undefined, markup: string) {
       "connect-src 'self'",
       'img-src data:',
     ],
-    page?.formTargets ?? [],
+    formTargets,
   )
   return {
     body: markup,

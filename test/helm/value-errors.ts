@@ -30,10 +30,18 @@ type ValueError = {
 
 /** Keys that the chart does not have, at every level, and keys without a value. */
 export const KEY_ERRORS: readonly ValueError[] = [
-  ...['api.example.org', 'http://127.0.0.1/'].map((url) => ({
+  ...['api.example.org', 'http://127.0.0.1/', 'https://api.example.org:99999'].map((url) => ({
     set: [`gateway.baseUrl=${url}`],
-    says: 'gateway.baseUrl must be http:// or https:// and a host, without a path or a slash at the end, for example https://api.example.org.',
+    says: 'gateway.baseUrl must be http:// or https:// and a host, without a path or a slash at the end and with a port of at most 65535, for example https://api.example.org.',
   })),
+  ...['10.0.0.0/33', '10.0.0.0/0', '10.0.0.256', 'fd00::/129', 'ingress'].map((block) => ({
+    set: [`gateway.trustedProxies={10.0.0.1,${block}}`],
+    says: 'gateway.trustedProxies[1] must be an IP address or a CIDR block, for example 10.0.0.0/8, 192.0.2.7 or fd00::/8.',
+  })),
+  {
+    set: ['upstreams.books.url=http://books:8080', 'upstreams.books.healthCheck.path=//evil'],
+    says: 'upstreams.books.healthCheck.path must be a path with one slash at the start, for example /healthz.',
+  },
   ...['postgres://user:password@db/grants', 'postgres://user@db'].map((url) => ({
     set: [`postgres.url=${url}`],
     says: 'postgres.url must be postgres://user@host/database, without a password. Put the password into a Secret, and set postgres.existingSecret to its name.',

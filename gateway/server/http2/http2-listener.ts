@@ -180,7 +180,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       tokenEndpoint: undefined,
     })
     const peer = normalizeIp(socket.remoteAddress)
-    options.onUnparsed({ requestId, status, rejected: rejection.rejected, peer })
+    options.onUnparsed({ requestId, status, rejection, peer })
     const headers = {
       ':status': status,
       'content-type': 'application/json',

@@ -1,4 +1,14 @@
-import { constants, createPrivateKey, createPublicKey, type KeyObject, randomUUID, sign } from 'node:crypto'
+import {
+  constants,
+  createPrivateKey,
+  createPublicKey,
+  type JsonWebKey,
+  type KeyObject,
+  randomUUID,
+  type SigningOptions,
+  sign,
+  verify,
+} from 'node:crypto'
 import type { DPOP_ALGORITHMS } from '../../../oauth/dpop/algorithms.ts'
 import { parseJsonObject } from '../../../oauth/jwt/parse-json-object.ts'
 import { thumbprintOf } from '../../../oauth/jwt/thumbprint.ts'
@@ -20,6 +30,8 @@ type ClientKey = {
   readonly key: KeyObject
   readonly keyId: string
   readonly algorithm: SigningAlgorithm
+  /** The public part of the JWK. With a PEM file, the public part of the key. */
+  readonly publicKey: KeyObject
 }
 
 /** The server rejects an assertion after this time. Seconds. */
@@ -38,7 +50,28 @@ const HINT =
 export function parseClientKey(text: string, from: SecretFile, settings: PrivateKeyJwt): string {
   const read = readClientKey(text, settings)
   if (typeof read === 'string') throw unusableCredential(read, from, HINT)
+  if (!signsForPublicKey(read))
+    throw unusableCredential(
+      'the private part of the key does not belong to its public part',
+      from,
+      'write the complete key, as it was generated, to the file',
+    )
   return text
+}
+
+/**
+ * Returns whether the public part of the key verifies a signature of the private part. Otherwise, the server would
+ * reject each assertion, because a client registers the public part.
+ */
+function signsForPublicKey(read: ClientKey): boolean {
+  const input = Buffer.from('self-check')
+  const { digest, options } = signatureParameters(read.algorithm)
+  try {
+    return verify(digest, input, { ...options, key: read.publicKey }, signatureOf(read, input))
+  } catch {
+    // The library does not sign with a key whose parts contradict each other.
+    return false
+  }
 }
 
 /**
@@ -67,22 +100,34 @@ export function createClientAssertion(
   return `${input}.${signatureOf(read, Buffer.from(input)).toString('base64url')}`
 }
 
-/** RFC 7518 section 3.1, RFC 8037 section 3.1. */
 function signatureOf({ key, algorithm }: ClientKey, input: Buffer): Buffer {
-  if (algorithm.startsWith('Ed')) return sign(null, input, key)
+  const { digest, options } = signatureParameters(algorithm)
+  return sign(digest, input, { ...options, key })
+}
+
+/** RFC 7518 section 3.1, RFC 8037 section 3.1. */
+function signatureParameters(algorithm: SigningAlgorithm): {
+  readonly digest: string | null
+  readonly options: SigningOptions
+} {
+  if (algorithm.startsWith('Ed')) return { digest: null, options: {} }
   const digest = `sha${algorithm.slice(2)}`
-  if (!algorithm.startsWith('PS')) return sign(digest, input, { key, dsaEncoding: 'ieee-p1363' })
+  if (!algorithm.startsWith('PS')) return { digest, options: { dsaEncoding: 'ieee-p1363' } }
   const padding = constants.RSA_PKCS1_PSS_PADDING
-  return sign(digest, input, { key, padding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST })
+  return { digest, options: { padding, saltLength: constants.RSA_PSS_SALTLEN_DIGEST } }
 }
 
 /** @returns the key, or the reason why it is not usable. */
 function readClientKey(text: string, settings: PrivateKeyJwt): ClientKey | string {
   const isJwk = text.trimStart().startsWith('{')
   const jwk = isJwk ? Object.fromEntries(parseJsonObject(text) ?? []) : {}
-  const key = importKey(isJwk ? { key: jwk, format: 'jwk' } : text)
-  if (key === undefined) return 'the file contains no unencrypted private key'
+  const keys = importKeys(isJwk ? jwk : text)
+  if (keys === undefined) return 'the file contains no unencrypted private key'
+  const { key } = keys
   if (jwk['use'] !== undefined && jwk['use'] !== 'sig') return '`use` of the JWK must be sig'
+  const operations = jwk['key_ops'] ?? ['sign']
+  if (!Array.isArray(operations) || !operations.includes('sign'))
+    return '`key_ops` of the JWK must contain sign'
   const algorithms = algorithmsFor(key)
   const [first] = algorithms
   if (first === undefined) return 'the gateway does not support this kind of key'
@@ -91,12 +136,18 @@ function readClientKey(text: string, settings: PrivateKeyJwt): ClientKey | strin
   if (algorithm === undefined) return 'the key does not fit its algorithm'
   const named = settings.keyId ?? jwk['kid']
   const keyId = typeof named === 'string' ? named : thumbprintOf(publicJwkOf(key))
-  return { key, keyId, algorithm }
+  return { ...keys, keyId, algorithm }
 }
 
-function importKey(from: Parameters<typeof createPrivateKey>[0]): KeyObject | undefined {
+function importKeys(from: string | JsonWebKey): Pick<ClientKey, 'key' | 'publicKey'> | undefined {
   try {
-    return createPrivateKey(from)
+    if (typeof from === 'string') return { key: createPrivateKey(from), publicKey: createPublicKey(from) }
+    const { d: _, ...publicPart } = from
+    return {
+      key: createPrivateKey({ key: from, format: 'jwk' }),
+      // With `d`, the library computes the public part of an Ed25519 key from `d`.
+      publicKey: createPublicKey({ key: publicPart, format: 'jwk' }),
+    }
   } catch {
     // The error message of the library may quote the key.
     return undefined

@@ -47,6 +47,7 @@ function aPool(workers: number) {
         requestSample: async () => undefined,
         requestMetrics: async () => undefined,
         policies: undefined,
+        askConsole: async () => undefined,
         apply: async () => undefined,
         describe: async () => undefined,
         setLogLevel: async () => undefined,

@@ -275,6 +275,9 @@ t.test('readGatewayConfig() reads the health check of an upstream', async (t) =>
   })
   t.throws(() => read('{ path: /h, interval: 500ms }'), { message: /C105.*500ms.*from 1s/ })
   t.throws(() => read('{ path: healthz }'), { message: /C105.*healthz.*a path such as/ })
+  t.throws(() => read('{ path: //other.test/a }'), { message: /C105.*other\.test.*one slash at the start/ })
+  t.equal(read('{ path: /a//b }')[0]?.healthCheck?.path, '/a//b')
+  t.equal(read('{ path: / }')[0]?.healthCheck?.path, '/')
   t.throws(() => read('{ path: /h, statuses: [101] }'), { message: /healthCheck\.statuses.*200/ })
   t.throws(() => read('{ interval: 5s }'), { message: /C103.*path.*healthCheck/ })
 })
@@ -494,7 +497,18 @@ authorization-server: { url: http://127.0.0.1:1 }
     )
     const jwk = privateKey.export({ format: 'jwk' })
     t.match(read(JSON.stringify(jwk)), { kind: 'client_credentials' })
+    t.match(read(JSON.stringify({ ...jwk, key_ops: ['sign'] })), { kind: 'client_credentials' })
+    const other = make('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
+    const [ed25519, otherEd25519] = [generateKeyPairSync('ed25519'), generateKeyPairSync('ed25519')].map(
+      ({ privateKey }) => privateKey.export({ format: 'jwk' }),
+    )
+    const [rsa, otherRsa] = [
+      make('rsa', { modulusLength: 2_048 }),
+      make('rsa', { modulusLength: 2_048 }),
+    ].map(({ privateKey }) => privateKey.export({ format: 'jwk' }))
     const encrypted = { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'a' } as const
+    const MISMATCH =
+      /C315.*private part of the key does not belong to its public part[\s\S]*privateKeyJwt\.keyFile: write the complete key/
     for (const [key, message] of [
       ['', /C315.*no unencrypted private key[\s\S]*privateKeyJwt\.keyFile/],
       ['a secret', /C315.*no unencrypted private key/],
@@ -503,6 +517,11 @@ authorization-server: { url: http://127.0.0.1:1 }
       [JSON.stringify({ ...jwk, d: undefined }), /C315.*no unencrypted private key/],
       [`{"d":"${jwk.d}",${JSON.stringify(jwk).slice(1)}`, /C315.*no unencrypted private key/],
       [JSON.stringify({ ...jwk, use: 'enc' }), /C315.*must be sig/],
+      [JSON.stringify({ ...jwk, key_ops: ['verify'] }), /C315.*must contain sign/],
+      [JSON.stringify({ ...jwk, key_ops: 'sign' }), /C315.*must contain sign/],
+      [JSON.stringify({ ...jwk, x: other.x, y: other.y }), MISMATCH],
+      [JSON.stringify({ ...ed25519, x: otherEd25519?.x }), MISMATCH],
+      [JSON.stringify({ ...rsa, n: otherRsa?.n }), MISMATCH],
       [JSON.stringify({ ...jwk, alg: 'RS256' }), /C315.*does not fit its algorithm/],
       [pem(make('ec', { namedCurve: 'P-521' }).privateKey), /C315.*does not support this kind of key/],
       [pem(make('rsa', { modulusLength: 1_024 }).privateKey), /C315.*does not support this kind of key/],

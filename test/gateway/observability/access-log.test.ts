@@ -20,7 +20,12 @@ function anAccessLog() {
     subject: 'hashed',
   })
   const entry = unparsedEntry(
-    { requestId: 'request-1', status: 400, rejected: 'request_malformed', peer: '127.0.0.1' },
+    {
+      requestId: 'request-1',
+      status: 400,
+      rejection: { rejected: 'request_malformed', detail: '' },
+      peer: '127.0.0.1',
+    },
     1_800_000_000_000,
   )
   return { log, entry, writes }

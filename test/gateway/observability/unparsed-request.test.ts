@@ -2,7 +2,8 @@ import t from 'tap'
 import { unparsedEntry } from '../../../gateway/observability/unparsed-request.ts'
 
 t.test('unparsedEntry() returns an entry that contains no value from the received bytes', async (t) => {
-  const unparsed = { requestId: 'request-1', status: 431, rejected: 'headers_too_large', peer: '192.0.2.1' }
+  const rejection = { rejected: 'headers_too_large', limitBytes: 16_384 } as const
+  const unparsed = { requestId: 'request-1', status: 431, rejection, peer: '192.0.2.1' }
   t.strictSame(unparsedEntry(unparsed, 1_800_000_000_000), {
     timeMs: 1_800_000_000_000,
     isDecision: false,

@@ -1,10 +1,10 @@
-import type { UpstreamEntry } from '../../gateway/config/upstreams-file.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { Decision, DecisionRequest } from '../../policy-engine/decide/decide.ts'
 import { type Explanation, explainDecision } from '../../policy-engine/decide/explain-decision.ts'
 import { readBrowserHeader } from '../../policy-engine/decide/preflight.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { allowsOrigin, type CorsRule } from '../../policy-engine/load/policy-route.ts'
+import type { UpstreamEntry } from '../config/upstreams-file.ts'
 import type { SimulatedRequest, Simulation, SimulationPolicies } from './simulate.ts'
 import { withDefaults } from './upstream-settings.ts'
 

@@ -1,4 +1,4 @@
-import type { ErrorResponse } from '../../gateway/pipeline/error-response.ts'
+import type { ErrorResponse } from '../pipeline/error-response.ts'
 import { decisionHeaders, type ExplainedSimulation } from './explain-simulation.ts'
 import type { SimulationPolicies } from './simulate.ts'
 

@@ -1,6 +1,3 @@
-import type { UpstreamsFile } from '../../gateway/config/upstreams-file.ts'
-import { type ErrorResponse, toErrorResponse } from '../../gateway/pipeline/error-response.ts'
-import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
 import { http } from '../../platform/net/http.ts'
 import type { CredentialHeaders } from '../../policy-engine/checks/proxy-keys.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
@@ -17,6 +14,9 @@ import type { Rejection, TokenFault } from '../../policy-engine/decide/rejection
 import type { Mode } from '../../policy-engine/format/policy-test.ts'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
+import type { UpstreamsFile } from '../config/upstreams-file.ts'
+import { type ErrorResponse, toErrorResponse } from '../pipeline/error-response.ts'
+import type { JwtRules } from '../tokens/jwt/jwt-rules.ts'
 import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
 
 export type SimulatedRequest = {

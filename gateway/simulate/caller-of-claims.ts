@@ -1,11 +1,11 @@
-import { IntrospectionError } from '../../gateway/tokens/introspection/introspection-error.ts'
-import { readIntrospection } from '../../gateway/tokens/introspection/read-introspection.ts'
-import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
-import { readTokenClaims } from '../../gateway/tokens/jwt/read-token-claims.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import { type ClaimNames, readNamedClaims } from '../../policy-engine/decide/named-claims.ts'
 import type { TokenFault } from '../../policy-engine/decide/rejection.ts'
 import { createScopeSets } from '../../policy-engine/decide/scope-check.ts'
+import { IntrospectionError } from '../tokens/introspection/introspection-error.ts'
+import { readIntrospection } from '../tokens/introspection/read-introspection.ts'
+import type { JwtRules } from '../tokens/jwt/jwt-rules.ts'
+import { readTokenClaims } from '../tokens/jwt/read-token-claims.ts'
 
 /** Claims of a token, with the names of RFC 7662 and RFC 9068. */
 export type Claims = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
-import { DEFAULTS } from '../../gateway/config/defaults.ts'
-import type { UpstreamEntry } from '../../gateway/config/upstreams-file.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { isRecord } from '../../platform/diagnostics/record.ts'
+import { DEFAULTS } from '../config/defaults.ts'
+import type { UpstreamEntry } from '../config/upstreams-file.ts'
 
 /** Returns the settings of an upstream with their defaults. The paths of files are as in messages. */
 export function withDefaults(entry: UpstreamEntry): UpstreamEntry {

@@ -1,0 +1,92 @@
+import type { ConsolePage } from '../../platform/pages/console-page.ts'
+import { live } from '../../platform/pages/console-page.ts'
+import { type Html, html } from '../../platform/pages/html.ts'
+import type { ConsoleState } from './console-source.ts'
+import { decisionHref } from './decision-page.ts'
+import { type DecisionFilter, type DecisionSummary, FILTER_NAMES, OUTCOMES } from './decision-summary.ts'
+import { routeHref } from './routes-page.ts'
+import { type DecisionList, MAX_ROWS } from './worker-console.ts'
+
+/** The last decisions, with filters. While the page is open, the gateway also records allowed requests. */
+export function decisionsPage(state: ConsoleState): ConsolePage<DecisionList> {
+  return {
+    path: '/console/decisions',
+    title: 'Decisions',
+    formTargets: ["'self'"],
+    data: (query) => state.decisions.list(readFilter(query)),
+    watch: () => state.decisions.watch(),
+    render(data, query) {
+      return html`<p>The gateway keeps the last rejected requests of each process. It records allowed requests only while this page is open.</p>
+${filterForm(query)}
+${live('decisions', html`${summary(data)}${data.decisions.length > 0 && table(data.decisions)}`)}`
+    },
+  }
+}
+
+function readFilter(query: URLSearchParams): DecisionFilter {
+  return Object.fromEntries(
+    FILTER_NAMES.map((name) => [name, query.get(name)?.trim() ?? '']),
+  ) as DecisionFilter
+}
+
+function summary({ decisions, recorded, leftOut }: DecisionList): Html {
+  const shown =
+    decisions.length === MAX_ROWS ? `The newest ${MAX_ROWS} decisions` : `${decisions.length} decisions`
+  const lacking =
+    leftOut === 0 ? '' : ` ${leftOut} allowed requests were not recorded, because too many arrived.`
+  return html`<p>${shown} of ${recorded} recorded decisions.${lacking}</p>`
+}
+
+const FIELDS = {
+  path: 'Path contains',
+  method: 'Method',
+  status: 'Status (403 or 4xx)',
+  code: 'Code or reason',
+  route: 'Route contains',
+  file: 'Policy file contains',
+  client: 'Client ID or address',
+  subject: 'Subject, as in the log',
+} as const satisfies Readonly<Record<Exclude<keyof DecisionFilter, 'outcome'>, string>>
+
+function filterForm(query: URLSearchParams): Html {
+  const field = ([name, label]: readonly [string, string]) =>
+    html`<p><label for="filter-${name}">${label}</label><input type="search" id="filter-${name}" name="${name}" value="${query.get(name) ?? ''}"></p>`
+  const option = (outcome: string) =>
+    html`<option value="${outcome}"${query.get('outcome') === outcome && html` selected`}>${outcome}</option>`
+  return html`<form class="filter" action="/console/decisions" method="get">
+<p><label for="filter-outcome">Outcome</label><select id="filter-outcome" name="outcome"><option value="">all</option>${OUTCOMES.map(option)}</select></p>
+${Object.entries(FIELDS).map(field)}
+<p><button type="submit">Filter</button></p>
+</form>`
+}
+
+function table(rows: readonly DecisionSummary[]): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="Decisions"><table>
+<thead><tr><th scope="col">Time (UTC)</th><th scope="col">Outcome</th><th scope="col" class="count">Status</th><th scope="col">Code</th><th scope="col">Request</th><th scope="col">Route</th><th scope="col">Client</th><th scope="col">Request ID</th></tr></thead>
+<tbody>${rows.map(tableRow)}</tbody></table></div>`
+}
+
+function tableRow(row: DecisionSummary): Html {
+  const { requestId, timeMs, outcome, status, code, method, path, route, client, clientAddress } = row
+  return html`<tr><td><time>${new Date(timeMs).toISOString().slice(11, 23)}</time></td><td>${outcomeLabel(outcome)}</td><td class="count">${status}</td><td>${code ?? '-'}</td><td><code>${method ?? '-'} ${shorten(path ?? '-')}</code></td><td>${route === null ? '-' : html`<a href="${routeHref(route)}">${route}</a>`}</td><td>${shorten(client ?? clientAddress)}</td><td><a href="${decisionHref(requestId)}"><code>${requestId}</code></a></td></tr>
+`
+}
+
+const STATES: Partial<Record<string, string>> = {
+  allow: 'ok',
+  deny: 'wrong',
+  reject: 'wrong',
+  challenge: 'notice',
+  report: 'notice',
+}
+
+export function outcomeLabel(outcome: string): Html {
+  return html`<span class="state ${STATES[outcome] ?? ''}">${outcome}</span>`
+}
+
+const MAX_CHARACTERS = 120
+
+/** Shortens a text that a client has chosen. The page of the decision shows the whole text. */
+function shorten(text: string): string {
+  return text.length <= MAX_CHARACTERS ? text : `${text.slice(0, MAX_CHARACTERS)}…`
+}

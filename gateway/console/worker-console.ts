@@ -1,0 +1,83 @@
+import type { Resources } from '../../policy-engine/match/resources.ts'
+import type { GatewayConfig } from '../config/gateway-config.ts'
+import type { DecisionRecorder } from '../observability/decision-recorder.ts'
+import type { Snapshot } from '../snapshot/route.ts'
+import { type DecisionFilter, type DecisionSummary, matchesFilter, summarize } from './decision-summary.ts'
+import type { DecisionDetail } from './describe-decision.ts'
+import type { ExplainForm, ExplainResult } from './explain-form.ts'
+
+/** Rows of the list of decisions. */
+export const MAX_ROWS = 50
+/** Request IDs from trusted proxies can occur several times. */
+const MAX_DETAILS = 10
+
+/** A question of the console to a process that serves requests. Plain data. */
+export type ConsoleQuery =
+  | { readonly ask: 'decisions'; readonly filter: DecisionFilter }
+  | { readonly ask: 'decision'; readonly requestId: string }
+  | { readonly ask: 'explain'; readonly form: ExplainForm }
+
+export type DecisionList = {
+  /** The newest first, at most `MAX_ROWS`. */
+  readonly decisions: readonly DecisionSummary[]
+  /** Number of recorded decisions, independent of the filter. */
+  readonly recorded: number
+  /** Number of allowed requests that were not recorded because of the limit per second. */
+  readonly leftOut: number
+}
+
+/** A reply. Plain data. */
+export type ConsoleReply = {
+  readonly decisions?: DecisionList
+  readonly details?: readonly DecisionDetail[]
+  readonly explained?: ExplainResult
+}
+
+/** The part of the console in a process that serves requests. */
+export type WorkerConsole = {
+  reply(query: ConsoleQuery): Promise<ConsoleReply>
+  /** @param isWatched whether a page shows decisions. */
+  watch(isWatched: boolean): void
+}
+
+export function createWorkerConsole(parts: {
+  readonly recorder: DecisionRecorder
+  readonly config: GatewayConfig
+  readonly resources: Resources
+  readonly snapshot: () => Snapshot
+}): WorkerConsole {
+  const { recorder, config } = parts
+  const { subject } = config.log
+  return {
+    async reply(query) {
+      switch (query.ask) {
+        case 'decisions': {
+          const all = recorder.all()
+          const decisions: DecisionSummary[] = []
+          for (const record of all) {
+            const summary = summarize(record, subject)
+            if (matchesFilter(summary, query.filter)) decisions.push(summary)
+            if (decisions.length === MAX_ROWS) break
+          }
+          return { decisions: { decisions, recorded: all.length, leftOut: recorder.leftOut } }
+        }
+        case 'decision': {
+          const found = recorder.all().filter(({ entry }) => entry.requestId === query.requestId)
+          if (found.length === 0) return { details: [] }
+          // Loads the modules of the console only if somebody uses them.
+          const { describeDecision } = await import('./describe-decision.ts')
+          return {
+            details: found.slice(0, MAX_DETAILS).map((record) => describeDecision(record, { subject })),
+          }
+        }
+        case 'explain': {
+          const { explainForm } = await import('./explain-form.ts')
+          return { explained: explainForm(query.form, parts) }
+        }
+      }
+    },
+    watch(isWatched) {
+      recorder.isWatched = isWatched
+    },
+  }
+}

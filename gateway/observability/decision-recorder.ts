@@ -1,0 +1,107 @@
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import type { Resource } from '../../policy-engine/match/resources.ts'
+import type { AccessEntry } from './access-log.ts'
+
+/** References to the data of a finished request. The console formats a record only when somebody asks for it. */
+export type DecisionRecord = {
+  readonly entry: AccessEntry
+  readonly rejection: Rejection | undefined
+  /** The denial that audit-only mode did not apply. */
+  readonly auditOnlyDenial: Rejection | undefined
+  /** The matched route of a policy. */
+  readonly policy: PolicyRoute | undefined
+  /** Undefined for bytes that are not a valid request. */
+  readonly resource: Resource | undefined
+  /** Scheme of the token, which is also the scheme of the challenge. */
+  readonly credential: 'bearer' | 'dpop'
+  /** Length of the texts that the client has chosen. */
+  readonly textLength: number
+}
+
+/**
+ * Records decisions for the console: rejections, and the denials of audit-only mode. While a page of the console shows
+ * decisions, also allowed requests.
+ */
+export type DecisionRecorder = {
+  /** Whether a page of the console shows decisions, so that also allowed requests are recorded. */
+  isWatched: boolean
+  add(record: DecisionRecord): void
+  /** All records, the newest first. */
+  all(): readonly DecisionRecord[]
+  /** Number of allowed requests since the start that the limit per second left out. */
+  readonly leftOut: number
+}
+
+/** Maximum number of records of a ring. A ring evicts its oldest records. */
+const RING_RECORDS = 1_000
+/** Maximum total length of the texts of a ring. Characters. */
+const RING_TEXT_LENGTH = 1024 * 1024
+/** Maximum number of allowed requests that a process records per second. */
+const ALLOWED_PER_SECOND = 200
+
+export function createDecisionRecorder(tickMs: () => number): DecisionRecorder {
+  // A flood of requests without a valid token does not evict the denials of known callers.
+  const rings = { known: createRing(), unknown: createRing(), allowed: createRing() }
+  let secondStartMs = 0
+  let allowedInSecond = 0
+  let leftOut = 0
+
+  /** Returns whether the limit of this second includes one more allowed request. */
+  function isWithinLimit(): boolean {
+    const nowMs = tickMs()
+    if (nowMs - secondStartMs >= 1_000) {
+      secondStartMs = nowMs
+      allowedInSecond = 0
+    }
+    allowedInSecond += 1
+    return allowedInSecond <= ALLOWED_PER_SECOND
+  }
+
+  return {
+    isWatched: false,
+    get leftOut() {
+      return leftOut
+    },
+    add(record) {
+      if (record.rejection !== undefined || record.auditOnlyDenial !== undefined)
+        (record.entry.caller === undefined ? rings.unknown : rings.known).add(record)
+      else if (isWithinLimit()) rings.allowed.add(record)
+      else leftOut += 1
+    },
+    all: () =>
+      Object.values(rings)
+        .flatMap((ring) => ring.all())
+        .sort((a, b) => b.entry.timeMs - a.entry.timeMs),
+  }
+}
+
+/** The last records, limited by their number and by the total length of their texts. */
+function createRing() {
+  const records = new Array<DecisionRecord | undefined>(RING_RECORDS)
+  let first = 0
+  let count = 0
+  let textLength = 0
+
+  function evict(): void {
+    textLength -= records[first]?.textLength ?? 0
+    records[first] = undefined
+    first = (first + 1) % RING_RECORDS
+    count -= 1
+  }
+
+  return {
+    add(record: DecisionRecord): void {
+      if (count === RING_RECORDS) evict()
+      records[(first + count) % RING_RECORDS] = record
+      count += 1
+      textLength += record.textLength
+      while (textLength > RING_TEXT_LENGTH && count > 1) evict()
+    },
+    all(): readonly DecisionRecord[] {
+      return Array.from({ length: count }, (_, at) => records[(first + at) % RING_RECORDS]).flatMap(
+        (record) => record ?? [],
+      )
+    },
+  }
+}
