@@ -13,6 +13,7 @@ import { authorizationServer } from './rows/authorization-server.ts'
 import { bundledTokens } from './rows/bundled-tokens.ts'
 import { cachedToken } from './rows/cached-token.ts'
 import { check } from './rows/check.ts'
+import { consoleRow } from './rows/console.ts'
 import { decisionMode } from './rows/decision-mode.ts'
 import { firstUse } from './rows/first-use.ts'
 import { opaqueTokens } from './rows/opaque-tokens.ts'
@@ -33,6 +34,7 @@ const ROWS: readonly Row[] = [
   twoWorkers,
   decisionMode,
   tracing,
+  consoleRow,
   addedLatency,
   routeMatch,
   reload,

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
 import { BenchError } from '../bench-error.ts'
-import type { Target } from './load.ts'
+import type { Load, Target } from './load.ts'
 
 const OK = 'HTTP/1.1 200 '
 
@@ -67,4 +67,18 @@ export async function runPaced(
 
 function wrong(what: string): BenchError {
   return new BenchError('ERR_BENCH_ANSWERS', `unexpected response: ${what.slice(0, 200)}`)
+}
+
+/** Creates a load of `perSecond` requests per second in this process. */
+export function createPacedLoad(perSecond: number): Load {
+  return {
+    name: `${perSecond} requests per second, in the process of the benchmark`,
+    connections: 0,
+    async run(target, seconds) {
+      const startedMs = performance.now()
+      const latencies = await runPaced(target, { perSecond, seconds })
+      const elapsedMs = performance.now() - startedMs
+      return { right: latencies.length, wrongStatus: 0, wrongBody: 0, broken: 0, elapsedMs }
+    },
+  }
 }

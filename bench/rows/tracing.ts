@@ -1,29 +1,18 @@
-import { mkdtempSync } from 'node:fs'
-import { join } from 'node:path'
 import { BenchError } from '../bench-error.ts'
 import { checkOut } from '../check-out.ts'
-import { type Cleanup, createCleanup } from '../cleanup.ts'
-import { CONNECTIONS, type Load } from '../load/load.ts'
+import type { Cleanup } from '../cleanup.ts'
+import { CONNECTIONS } from '../load/load.ts'
 import { startLoad } from '../load/start-load.ts'
-import { measureRound } from '../measure-round.ts'
-import { describeSample, type Measured } from '../measure-rounds.ts'
+import { measureNewProcesses, ROUNDS_PER_PROCESS } from '../measure-new-processes.ts'
 import { obtainToken } from '../product/obtain-token.ts'
 import { gatewaySubject, SCOPE } from '../product/start-gateway-subject.ts'
 import { startProduct } from '../product/start-product.ts'
 import { startSpanReceiver, tracingSettings } from '../product/start-span-receiver.ts'
-import type { Bench, Row } from '../row.ts'
-import type { Sample } from '../sample.ts'
-import type { Subject } from '../subject.ts'
+import type { Row } from '../row.ts'
 import { startUpstream } from '../upstream/start-upstream.ts'
 
-/**
- * Two processes with the same settings can differ by 20 %, because V8 optimizes and inlines other functions. So the row
- * starts new processes after this number of rounds.
- */
-const ROUNDS_PER_PROCESS = 5
 /** At 10 %, one request of ten records spans, so V8 optimizes the code of a span late. */
 const WARM_UP_REQUESTS = 100_000
-const WARM_UP_STEP_SECONDS = 2
 const OFF = 'tracing off'
 const SAMPLED = 'tracing on, 10 % of the traces'
 const ALL = 'tracing on, all traces'
@@ -69,7 +58,11 @@ export const tracing: Row = {
         ? { name: ALL, sampleRatio: 1 }
         : { name: previous, checkout: checkOut(revision, bench) },
     ]
-    const measured = await measureNewProcesses(variants, { ...bench, start })
+    const measured = await measureNewProcesses(variants, {
+      ...bench,
+      warmUpRequests: WARM_UP_REQUESTS,
+      start,
+    })
     if (receiver.exports() === 0)
       throw new BenchError('ERR_BENCH_INCOMPLETE', 'the gateways sent no spans to the receiver')
     return {
@@ -89,62 +82,4 @@ export const tracing: Row = {
       ],
     }
   },
-}
-
-/** A running gateway with its own load generator. */
-type Loaded = { readonly subject: Subject; readonly load: Load; readonly samples: Sample[] }
-
-/**
- * Measures all variants at the same time on one processor, so that other load on the machine affects all variants
- * equally. After `ROUNDS_PER_PROCESS` rounds, starts new processes.
- */
-async function measureNewProcesses(
-  variants: readonly Variant[],
-  options: Pick<Bench, 'rounds' | 'roundSeconds' | 'folder' | 'cleanup' | 'printProgress'> & {
-    start(
-      variant: Variant,
-      own: { readonly folder: string; readonly cleanup: Cleanup },
-    ): Promise<Pick<Loaded, 'subject' | 'load'>>
-  },
-): Promise<readonly Measured[]> {
-  const { rounds, roundSeconds, printProgress } = options
-  const measured = variants.map((variant) => ({ variant, samples: [] as Sample[] }))
-  for (let done = 0; done < rounds; done += ROUNDS_PER_PROCESS) {
-    const cleanup = createCleanup()
-    options.cleanup.add(cleanup.run)
-    const gateways: readonly Loaded[] = await Promise.all(
-      measured.map(async ({ variant, samples }) => {
-        const folder = mkdtempSync(join(options.folder, 'gateway-'))
-        return { ...(await options.start(variant, { folder, cleanup })), samples }
-      }),
-    )
-    await warmUp(gateways)
-    for (let round = done + 1; round <= Math.min(done + ROUNDS_PER_PROCESS, rounds); round++) {
-      for (const [index, sample] of (await measureTogether(gateways, roundSeconds)).entries()) {
-        const { samples, subject } = gateways[index] as Loaded
-        samples.push(sample)
-        printProgress(`round ${round}/${rounds}  ${describeSample(subject, sample)}`)
-      }
-    }
-    await Promise.all(gateways.map(({ subject }) => subject.process.stop()))
-    await cleanup.run()
-  }
-  return measured.map(({ variant, samples }) => ({ name: variant.name, samples }))
-}
-
-async function warmUp(gateways: readonly Loaded[]): Promise<void> {
-  const requests = gateways.map(() => 0)
-  while (requests.some((count) => count < WARM_UP_REQUESTS))
-    for (const [index, sample] of (await measureTogether(gateways, WARM_UP_STEP_SECONDS)).entries())
-      requests[index] = (requests[index] ?? 0) + sample.requests
-}
-
-async function measureTogether(gateways: readonly Loaded[], seconds: number): Promise<readonly Sample[]> {
-  const samples = await Promise.all(gateways.map(({ subject, load }) => measureRound(subject, load, seconds)))
-  const ownMicros = samples.reduce((sum, { cpuMicros }) => sum + cpuMicros, 0)
-  return samples.map((sample) => ({
-    ...sample,
-    // Without the other gateways of this round.
-    othersMicros: sample.othersMicros && Math.max(0, sample.othersMicros - (ownMicros - sample.cpuMicros)),
-  }))
 }
