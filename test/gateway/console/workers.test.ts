@@ -1,0 +1,58 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { createCleanup } from '../../../bench/cleanup.ts'
+import { childrenOf, whenServing } from '../../../bench/soak/roll-workers.ts'
+import { startBodyUpstream } from '../../../bench/soak/start-body-upstream.ts'
+import { startSoakGateway } from '../../../bench/soak/start-soak-gateway.ts'
+import { send } from '../../fixtures/send.ts'
+import { until } from '../../fixtures/until.ts'
+
+t.test(
+  'the console shows the decisions of all workers, and explains with the policies of a worker',
+  async (t) => {
+    const cleanup = createCleanup()
+    t.teardown(() => cleanup.run())
+    const gateway = await startSoakGateway({
+      folder: join(t.testdir({ config: {} }), 'config'),
+      cleanup,
+      upstream: await startBodyUpstream(cleanup),
+      settings: { workers: 2 },
+    })
+    const { url, managementUrl } = gateway
+    /** New connections alternate between the workers. */
+    const ask = async (path: string) => {
+      const response = await send(`${url}${path}`, { headers: { connection: 'close' } })
+      return response.headers.get('x-request-id')
+    }
+    const isRecorded = async (id: string | null) =>
+      (await send(`${managementUrl}/console/decision?id=${id}&format=json`)).text.includes('"status"')
+    const list = async () => {
+      const { json } = await send(`${managementUrl}/console/decisions?format=json`)
+      return (json['decisions'] as { readonly requestId: string }[]).map(({ requestId }) => requestId)
+    }
+
+    const denied = [await ask('/nothing/1'), await ask('/nothing/2'), await ask('/nothing/3')]
+    t.strictSame(await list(), denied.toReversed())
+    t.equal(await isRecorded(denied[0] ?? null), true)
+    t.equal(await isRecorded(denied[1] ?? null), true)
+    t.equal(await isRecorded(await ask('/pub/x?bytes=2')), false)
+    const explained = await send(`${managementUrl}/console/explain?path=/nothing&format=json`)
+    t.match(explained.json, { result: { explanation: { decision: 'deny', answer: { status: 404 } } } })
+
+    const stop = new AbortController()
+    await fetch(`${managementUrl}/console/decisions?format=events`, {
+      headers: { accept: 'text/event-stream' },
+      signal: stop.signal,
+    })
+    const areRecorded = async () => {
+      const ids = [await ask('/pub/x?bytes=2'), await ask('/pub/x?bytes=2')]
+      return (await Promise.all(ids.map(isRecorded))).every(Boolean)
+    }
+    await until('both workers record allowed requests', areRecorded)
+    const [victim = 0] = childrenOf(gateway.process.pid)
+    process.kill(victim, 'SIGKILL')
+    await whenServing(gateway, { without: [victim], workers: 2 })
+    await until('the new worker records allowed requests', areRecorded)
+    stop.abort()
+  },
+)
