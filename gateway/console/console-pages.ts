@@ -2,10 +2,14 @@ import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import type { ConsoleState } from './console-source.ts'
 import { decisionPage } from './decision-page.ts'
 import { decisionsPage } from './decisions-page.ts'
+import { docsPage } from './docs-page.ts'
 import { explainPage } from './explain-page.ts'
+import { issuersPage } from './issuers-page.ts'
 import { overviewPage } from './overview-page.ts'
+import { policiesPage } from './policies-page.ts'
 import { routePage } from './route-page.ts'
 import { routesPage } from './routes-page.ts'
+import { upstreamsPage } from './upstreams-page.ts'
 
 /** The pages of the console, in the order of the navigation. */
 export function consolePages(state: ConsoleState): readonly ConsolePage[] {
@@ -16,5 +20,9 @@ export function consolePages(state: ConsoleState): readonly ConsolePage[] {
     decisionsPage(state),
     decisionPage(state),
     explainPage(state),
+    policiesPage(state),
+    upstreamsPage(state),
+    issuersPage(state),
+    docsPage(),
   ]
 }

@@ -27,6 +27,8 @@ export type DescribedPolicies = {
   readonly hash: string
   readonly routes: readonly PolicyRoute[]
   readonly unavailable: readonly UnavailablePrefix[]
+  /** The scopes that grant each scope. */
+  readonly implication: Readonly<Record<string, readonly string[]>>
 }
 
 /** The data of all pages. */

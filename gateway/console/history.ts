@@ -6,7 +6,7 @@ import { add, type Counts, entry, type GaugeName, type RouteCounts, type Sample 
 /** Period of the samples while nobody looks, and length of one point of a chart. Milliseconds. */
 export const POINT_MS = 10_000
 /** Number of points: half an hour. */
-const MAX_POINTS = 180
+export const MAX_POINTS = 180
 /** Each older point keeps only this many routes with most denials and failures. Bounds the memory. */
 const KEPT_ROUTES = 100
 /** Number of points in which all routes stay: one minute. */
@@ -158,6 +158,12 @@ function keepWorst(routes: Map<string, RouteCounts>): Map<string, RouteCounts> {
   const rank = ({ failed, requests, ...route }: RouteCounts) =>
     failed * 1e6 + deniedCount(route) * 1e3 + requests
   return new Map([...routes].toSorted(([, a], [, b]) => rank(b) - rank(a)).slice(0, KEPT_ROUTES))
+}
+
+/** Returns the values of a gauge by the value of a label. */
+export function gaugesBy(gauges: MetricsJson, name: GaugeName, label: string): ReadonlyMap<string, number> {
+  const values = gauges.find((metric) => metric.name === name)?.values ?? []
+  return new Map(values.map(({ labels, value }) => [String(labels[label]), value]))
 }
 
 /** Returns the value of a gauge without labels, or of the series with the given labels. */

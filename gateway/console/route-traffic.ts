@@ -1,4 +1,4 @@
-import { addRoute, deniedCount, emptyRoute, type History } from './history.ts'
+import { addRoute, deniedCount, emptyRoute, type History, type Point } from './history.ts'
 import type { RouteCounts } from './sample.ts'
 
 /** Traffic of a route in the last minute. */
@@ -12,7 +12,7 @@ export type RouteTraffic = {
 }
 
 /** Number of points of the last minute, including the current point. */
-const RECENT_POINTS = 6
+export const RECENT_POINTS = 6
 
 /** Returns the counts of all routes with requests in the last minute. */
 export function recentRoutes({ points }: Pick<History, 'points'>): ReadonlyMap<string, RouteCounts> {
@@ -35,4 +35,23 @@ export function toTraffic(counts: RouteCounts = emptyRoute()): RouteTraffic {
     denials: denied,
     meanMs: requests === 0 ? undefined : (seconds * 1_000) / requests,
   }
+}
+
+/**
+ * Returns the start of the failures that still continue: the first point with failures after the last point with only
+ * successful requests. Points without requests do not count.
+ * @returns null if the failures began before the first point.
+ */
+export function failingSince(
+  points: readonly Point[],
+  countsOf: (point: Point) => { readonly all: number; readonly failed: number } | undefined,
+): number | null {
+  let sinceMs: number | null = null
+  for (const point of points.toReversed()) {
+    const counts = countsOf(point)
+    if (counts === undefined || counts.all === 0) continue
+    if (counts.failed === 0) return sinceMs
+    sinceMs = point.startMs
+  }
+  return sinceMs
 }

@@ -1,6 +1,8 @@
 import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { live } from '../../platform/pages/console-page.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
+import { stateText } from '../../platform/pages/state-text.ts'
+import { table } from '../../platform/pages/table.ts'
 import { formatScopeRule } from '../../policy-engine/decide/describe-rules.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { ConsoleState } from './console-source.ts'
@@ -32,7 +34,7 @@ type RoutesData = {
   readonly routes: readonly RouteRow[]
 }
 
-const FILTERS = ['owner', 'path', 'scope', 'anonymous', 'show'] as const
+const FILTERS = ['owner', 'path', 'scope', 'anonymous', 'upstream'] as const
 
 /** The list of all routes of policies, with filters. */
 export function routesPage(state: ConsoleState): ConsolePage<RoutesData> {
@@ -69,20 +71,21 @@ export function routesPage(state: ConsoleState): ConsolePage<RoutesData> {
 ${live(
   'routes',
   html`<p>${found} of ${total} routes${pages > 1 && `, page ${page} of ${pages}`}. The counts are of the last minute.</p>
-${data.routes.length > 0 && table(data.routes)}${pager(data, query)}`,
+${data.routes.length > 0 && table(COLUMNS, data.routes.map(toCells))}${pager(data, query)}`,
 )}`
     },
   }
 }
 
 function matches(route: PolicyRoute, query: URLSearchParams): boolean {
-  const [owner, path, scope, anonymous] = FILTERS.map((name) => query.get(name) ?? '')
+  const [owner, path, scope, anonymous, upstream] = FILTERS.map((name) => query.get(name) ?? '')
   const { all = [], any = [] } = route.scopes ?? {}
   return (
     (!owner || route.owner === owner) &&
     (!path || `${route.path} ${route.name}`.includes(path)) &&
     (!scope || [...all, ...any].some((one) => one.includes(scope))) &&
-    (!anonymous || route.anonymous === anonymous)
+    (!anonymous || route.anonymous === anonymous) &&
+    (!upstream || route.upstream === upstream)
   )
 }
 
@@ -128,6 +131,7 @@ function filterForm({ owners }: RoutesData, query: URLSearchParams): Html {
   return html`<form class="filter" action="/console/routes" method="get">
 ${search('path', 'Path or name')}
 ${search('scope', 'Scope')}
+${search('upstream', 'Upstream')}
 ${select('owner', 'Team', [all, ...owners.map((owner) => [owner, owner] as const)])}
 ${select('anonymous', 'Without a token', [all, ...['allow', 'challenge', 'deny'].map((one) => [one, one] as const)])}
 ${select('show', 'Only routes', [all, ...Object.entries(SHOWN).map(([name, { label }]) => [name, label] as const), ['report', 'in audit-only mode']])}
@@ -140,17 +144,31 @@ export function routeHref(name: string): string {
   return `/console/route?${new URLSearchParams({ name })}`
 }
 
-function table(rows: readonly RouteRow[]): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Routes"><table>
-<thead><tr><th scope="col">Route</th><th scope="col">Request</th><th scope="col">Scopes</th><th scope="col">Without a token</th><th scope="col" class="count">Requests</th><th scope="col" class="count">Denied</th><th scope="col" class="count">Failed</th><th scope="col">Team</th><th scope="col">Policy file</th></tr></thead>
-<tbody>${rows.map(tableRow)}</tbody></table></div>`
-}
+const COLUMNS = [
+  { title: 'Route' },
+  { title: 'Request' },
+  { title: 'Scopes' },
+  { title: 'Without a token' },
+  { title: 'Requests', isCount: true },
+  { title: 'Denied', isCount: true },
+  { title: 'Failed', isCount: true },
+  { title: 'Team' },
+  { title: 'Policy file' },
+] as const
 
-function tableRow({ lastMinute, ...row }: RouteRow): Html {
-  const count = (value: number, state: string) =>
-    html`<td class="count">${value > 0 && state !== '' ? html`<span class="state ${state}">${value}</span>` : value}</td>`
-  return html`<tr><td><a href="${routeHref(row.name)}">${row.name}</a>${row.enforce === 'report' && html` <span class="badge changes">audit-only</span>`}</td><td><code>${row.methods.join(', ')} ${row.path}</code></td><td>${row.scopes ?? 'none'}</td><td>${row.anonymous}</td>${count(lastMinute.requests, '')}${count(lastMinute.denied, 'notice')}${count(lastMinute.failed, 'wrong')}<td>${row.owner ?? '-'}</td><td><code>${row.place}</code></td></tr>
-`
+function toCells({ lastMinute, ...row }: RouteRow): readonly (Html | string | number)[] {
+  const count = (value: number, state: 'notice' | 'wrong') => (value === 0 ? 0 : stateText(state, value))
+  return [
+    html`<a href="${routeHref(row.name)}">${row.name}</a>${row.enforce === 'report' && html` <span class="badge changes">audit-only</span>`}`,
+    html`<code>${row.methods.join(', ')} ${row.path}</code>`,
+    row.scopes ?? 'none',
+    row.anonymous,
+    lastMinute.requests,
+    count(lastMinute.denied, 'notice'),
+    count(lastMinute.failed, 'wrong'),
+    row.owner ?? '-',
+    html`<code>${row.place}</code>`,
+  ]
 }
 
 function pager({ page, pages }: RoutesData, query: URLSearchParams): Html | undefined {

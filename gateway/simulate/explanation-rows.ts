@@ -2,6 +2,7 @@ import { visibleText } from '../../platform/diagnostics/visible-text.ts'
 import { describeCondition } from '../../policy-engine/decide/compile-condition.ts'
 import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
 import {
+  describeAnonymous,
   describeComparison,
   describeCors,
   describeLimitOf,
@@ -209,12 +210,7 @@ function conditionRows(
 
 function anonymousRow(isAnonymous: boolean, { policy }: CompiledRoute): ExplanationRow {
   if (!isAnonymous) return ['anonymous', 'n/a', 'a token was sent']
-  const says = {
-    allow: ['anonymous', 'ok', 'allow: forwarded without identity'],
-    challenge: ['anonymous', 'DENY', 'challenge: 401 with resource_metadata'],
-    deny: ['anonymous', 'DENY', 'deny: 401 without resource_metadata'],
-  } as const
-  return says[policy.anonymous]
+  return ['anonymous', policy.anonymous === 'allow' ? 'ok' : 'DENY', describeAnonymous(policy.anonymous)]
 }
 
 function describeRoute({ policy }: CompiledRoute): string {

@@ -8,12 +8,13 @@ export const CONSOLE_STYLE = `${BASE_STYLE}
   :root { --ok: #6fd6a0; --bar: #7f9cf0; --bar-wrong: #e06767; --bar-notice: #d9a83a; }
 }
 body {
-  margin: 0; background: var(--ground); color: var(--text);
+  margin: 0; min-height: 100vh; display: flex; flex-direction: column; background: var(--ground); color: var(--text);
   font: 0.9375rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
 }
 .skip { position: absolute; left: -100rem; }
 .skip:focus { left: 0.5rem; top: 0.5rem; padding: 0.5rem 1rem; background: var(--card); }
-header, main, footer { max-width: 84rem; margin: 0 auto; padding: 0.75rem 1rem; }
+header, main, footer { width: 100%; max-width: 84rem; margin: 0 auto; padding: 0.75rem 1rem; }
+main { flex: 1; }
 .bar { background: var(--card); border-bottom: 1px solid var(--line); }
 header { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: baseline; }
 header p { margin: 0; font-weight: 600; overflow-wrap: anywhere; }
@@ -33,21 +34,30 @@ h1 { margin: 0.5rem 0 0.75rem; }
 .quiet-text { color: var(--quiet); font-size: 0.8125rem; }
 svg .area { fill: var(--bar); } svg .area.wrong { fill: var(--bar-wrong); } svg .area.notice { fill: var(--bar-notice); }
 svg .base { stroke: var(--line); }
-.state { font-weight: 600; white-space: nowrap; }
-.state.ok { color: var(--ok); } .state.wrong { color: var(--wrong-text); } .state.notice { color: var(--notice-text); }
+.state { font-weight: 600; }
+[data-state="ok"] { color: var(--ok); } [data-state="wrong"] { color: var(--wrong-text); } [data-state="notice"] { color: var(--notice-text); }
+.problem a { color: inherit; }
 .problem p { margin: 0 0 0.25rem; overflow-wrap: anywhere; } .problem h3 { margin: 0; font-size: 1rem; overflow-wrap: anywhere; }
-.scroll { overflow-x: auto; margin: 0 0 1rem; background: var(--card); border: 1px solid var(--line); border-radius: 0.5rem; }
-table { width: 100%; border-collapse: collapse; }
+table { width: 100%; margin: 0 0 1rem; background: var(--card); border: 1px solid var(--line); border-collapse: collapse; }
 th, td { padding: 0.375rem 0.75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
-tr:last-child > * { border-bottom: 0; }
-th { color: var(--quiet); font-size: 0.8125rem; white-space: nowrap; }
-td.count, th.count { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td { overflow-wrap: anywhere; min-width: 6rem; }
+th { color: var(--quiet); font-size: 0.8125rem; }
+td { overflow-wrap: anywhere; }
+.count { text-align: right; font-variant-numeric: tabular-nums; }
+@media (max-width: 56rem) {
+  table, tbody, tr, td { display: block; }
+  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  tr { padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
+  td, td.count { display: grid; grid-template-columns: 8rem 1fr; gap: 0.5rem; padding: 0.125rem 0.75rem; border: 0; text-align: left; }
+  td > div { min-width: 0; }
+  td::before { content: attr(data-title); color: var(--quiet); font-size: 0.8125rem; overflow-wrap: normal; }
+}
 code { font: 0.8125rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 pre { padding: 0.75rem 1rem; background: var(--card); border: 1px solid var(--line); border-radius: 0.5rem; font: 0.8125rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
-pre.excerpt { white-space: pre; overflow-x: auto; overflow-wrap: normal; }
+@media (min-width: 56rem) { pre.excerpt { white-space: pre; } }
 dl { background: var(--card); }
-dl div { padding: 0.5rem 1rem; }
+dl div { padding: 0.375rem 1rem; }
+@media (min-width: 56rem) { dl div { display: grid; grid-template-columns: 15rem 1fr; gap: 1rem; } td:first-child { min-width: 11rem; } }
+dt { overflow-wrap: anywhere; }
 form.filter { display: flex; flex-wrap: wrap; gap: 0.5rem 0.75rem; align-items: end; margin: 0 0 1rem; }
 form.filter p { margin: 0; flex: 1 1 9rem; min-width: 0; max-width: 16rem; }
 form.search { display: flex; gap: 0.375rem; flex: 1 1 14rem; max-width: 30rem; margin: 0 0 0 auto; }

@@ -1,7 +1,7 @@
 import { formatDuration } from '../../platform/diagnostics/schema/value-formats.ts'
 import type { RateLimitRule } from '../format/rate-limit.ts'
 import type { SharedLimit } from '../format/shared-limits.ts'
-import type { AuthenticationRule, CorsRule, Operand, PolicyRoute, ScopeRule } from '../load/policy-route.ts'
+import type { AnonymousRule, AuthenticationRule, CorsRule, Operand, PolicyRoute, ScopeRule } from '../load/policy-route.ts'
 import type { Caller } from './caller.ts'
 import type { ExplainedCondition } from './explain-decision.ts'
 import { singleClaim } from './named-claims.ts'
@@ -33,6 +33,16 @@ export function formatAuthentication({ acr, maxAgeSeconds }: AuthenticationRule)
     ...(acr.length > 0 ? [`acr one of: ${acr.join(', ')}`] : []),
     ...(maxAgeSeconds === undefined ? [] : [`within ${formatDuration(maxAgeSeconds * 1_000)}`]),
   ].join(' and ')
+}
+
+/** Describes the handling of requests without a token. */
+export function describeAnonymous(rule: AnonymousRule): string {
+  const words = {
+    allow: 'forwarded without identity',
+    challenge: '401 with resource_metadata',
+    deny: '401 without resource_metadata',
+  } as const satisfies Record<AnonymousRule, string>
+  return `${rule}: ${words[rule]}`
 }
 
 /** Describes the handling of MCP messages. */

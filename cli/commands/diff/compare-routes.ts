@@ -1,3 +1,4 @@
+import { describeScopes, describeService } from '../../../policy-engine/decide/describe-route.ts'
 import {
   describeCorsList,
   describeMcp,
@@ -6,7 +7,6 @@ import {
 import { allowsMethod, type CorsRule } from '../../../policy-engine/load/policy-route.ts'
 import { type AccessShift, compareAccess, SAME, type Shift } from './compare-access.ts'
 import type { MatchedRoute } from './compare-conditions.ts'
-import { describeScopes, describeService } from './describe-route.ts'
 import type { RepresentativeRequest } from './representative-requests.ts'
 
 /** One difference of a route as text, and the effect of this difference alone on access. */

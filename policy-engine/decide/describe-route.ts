@@ -1,9 +1,9 @@
-import { formatByteSize, formatDuration } from '../../../platform/diagnostics/schema/value-formats.ts'
-import { describeOperand } from '../../../policy-engine/decide/compile-condition.ts'
-import type { CompiledRoute } from '../../../policy-engine/decide/compile-policies.ts'
-import { describeRateLimit, describeSharedLimit } from '../../../policy-engine/decide/describe-rules.ts'
-import type { ScopeCheck, ScopeNeed } from '../../../policy-engine/decide/scope-check.ts'
-import type { Condition, HeaderChanges, HeaderRules } from '../../../policy-engine/load/policy-route.ts'
+import { formatByteSize, formatDuration } from '../../platform/diagnostics/schema/value-formats.ts'
+import type { Condition, HeaderChanges, HeaderRules } from '../load/policy-route.ts'
+import { describeOperand } from './compile-condition.ts'
+import type { CompiledRoute } from './compile-policies.ts'
+import { describeRateLimit, describeSharedLimit } from './describe-rules.ts'
+import type { ScopeCheck, ScopeNeed } from './scope-check.ts'
 
 /** Formats scopes: `all: a, b; any: c, d`. `withImplied` adds the scopes that imply each scope. */
 export function describeScopes(check: ScopeCheck | undefined, withImplied = false): string {
@@ -29,7 +29,7 @@ function describeCondition({ claim, test }: Condition): string {
 }
 
 /** Describes the settings of a route other than its access rules, by name. */
-export function describeService({ policy }: CompiledRoute): Readonly<Record<string, string>> {
+export function describeService({ policy }: Pick<CompiledRoute, 'policy'>): Readonly<Record<string, string>> {
   const { rateLimit, sharedLimits = [], retries } = policy
   return {
     upstream: policy.upstream ?? 'none',

@@ -1,0 +1,132 @@
+import { type ConsolePage, live } from '../../platform/pages/console-page.ts'
+import { formatAge } from '../../platform/pages/format-time.ts'
+import { type Html, html } from '../../platform/pages/html.ts'
+import { definitions, stateText } from '../../platform/pages/state-text.ts'
+import type { IssuerConfig } from '../tokens/issuer-config.ts'
+import type { ConsoleState } from './console-source.ts'
+import { docLink } from './docs-page.ts'
+import { gaugeOf, gaugesBy, type History } from './history.ts'
+import { RECENT_POINTS } from './route-traffic.ts'
+
+type IssuerRow = {
+  readonly issuer: string
+  readonly validation: 'signature' | 'introspection' | 'signature and introspection'
+  readonly problems: readonly string[]
+  readonly keys: {
+    /** Accepted keys; with several workers, the smallest number. */
+    readonly count: number
+    readonly lastFetchMs: number | null
+    readonly algorithms: readonly string[]
+  } | null
+  readonly introspection: {
+    readonly answered: number
+    readonly failed: number
+    readonly waiting: number
+  } | null
+  /** null: the issuer publishes no revocations. */
+  readonly receivesRevocations: boolean | null
+  /** The gateway accepts tokens by an earlier check, because the issuer does not respond. */
+  readonly usesEarlierStatus: boolean
+}
+
+/** The issuers of tokens, their keys, introspection and revocations. */
+export function issuersPage(
+  state: ConsoleState,
+): ConsolePage<{ readonly nowMs: number; readonly issuers: readonly IssuerRow[] }> {
+  return {
+    path: '/console/issuers',
+    title: 'Issuers',
+    async data() {
+      const history = await state.history()
+      return { nowMs: state.nowMs(), issuers: state.config.issuers.map((issuer) => toRow(issuer, history)) }
+    },
+    render: ({ issuers, nowMs }) =>
+      live(
+        'issuers',
+        html`<p>The counts are of the last minute. More about issuers: ${docLink('connect-an-issuer.md')}</p>${issuers.map((issuer) => card(issuer, nowMs))}`,
+      ),
+  }
+}
+
+function toRow(
+  { issuer, jwt, introspection, ...config }: IssuerConfig,
+  { gauges, checks, points }: History,
+): IssuerRow {
+  const gauge = (name: Parameters<typeof gaugesBy>[1]) => gaugesBy(gauges, name, 'issuer').get(issuer)
+  const lastFetch = gauge('scopegate_jwks_last_success_timestamp_seconds')
+  const channel = gauge('scopegate_revocation_channel_up')
+  let [answered, failed] = [0, 0]
+  for (const { issuers } of points.slice(-RECENT_POINTS)) {
+    answered += issuers.get(issuer)?.answered ?? 0
+    failed += issuers.get(issuer)?.failed ?? 0
+  }
+  return {
+    issuer,
+    validation:
+      jwt === undefined
+        ? 'introspection'
+        : introspection === undefined
+          ? 'signature'
+          : 'signature and introspection',
+    problems: checks.flatMap(({ name, ok, degraded, detail }) =>
+      name.endsWith(` ${issuer}`) && (!ok || degraded === true) ? [`${name}: ${detail ?? 'failed'}`] : [],
+    ),
+    keys:
+      jwt === undefined
+        ? null
+        : {
+            count: gauge('scopegate_jwks_keys') ?? 0,
+            lastFetchMs: lastFetch === undefined ? null : lastFetch * 1_000,
+            algorithms: jwt.algorithms,
+          },
+    introspection:
+      introspection === undefined
+        ? null
+        : {
+            answered,
+            failed,
+            waiting: gaugeOf(gauges, 'scopegate_introspections_in_flight', { issuer, state: 'waiting' }) ?? 0,
+          },
+    receivesRevocations:
+      channel === undefined ? (config.revocations === undefined ? null : false) : channel === 1,
+    usesEarlierStatus: gauge('scopegate_token_stale_active') === 1,
+  }
+}
+
+function card(issuer: IssuerRow, nowMs: number): Html {
+  const { keys, introspection, receivesRevocations, problems } = issuer
+  const rows: readonly (readonly [string, Html | string] | undefined)[] = [
+    ['State', problems.length === 0 ? stateText('ok', 'ok') : stateText('notice', problems.join('; '))],
+    ['Validation of tokens', issuer.validation],
+    keys === null
+      ? undefined
+      : [
+          'Keys',
+          html`${keys.count === 0 ? stateText('wrong', 'none') : keys.count}, ${keys.lastFetchMs === null ? 'never fetched' : `fetched ${formatAge(nowMs - keys.lastFetchMs)} ago`}; accepted algorithms: ${keys.algorithms.join(', ')}`,
+        ],
+    introspection === null
+      ? undefined
+      : [
+          'Introspection',
+          html`${introspection.answered} responses, ${introspection.failed > 0 ? stateText('wrong', `${introspection.failed} failed`) : '0 failed'}, ${introspection.waiting} waiting`,
+        ],
+    [
+      'Revocations',
+      receivesRevocations === null
+        ? 'the issuer publishes none'
+        : receivesRevocations
+          ? stateText('ok', 'connected')
+          : stateText('notice', 'not connected: tokenCache.ttlWithoutPush limits the use of revoked tokens'),
+    ],
+    issuer.usesEarlierStatus
+      ? [
+          'Earlier status',
+          stateText(
+            'notice',
+            'the gateway accepts tokens by an earlier check, because the issuer does not respond',
+          ),
+        ]
+      : undefined,
+  ]
+  return html`<section><h2>${issuer.issuer}</h2>${definitions(rows.flatMap((row) => (row === undefined ? [] : [row])))}</section>`
+}
