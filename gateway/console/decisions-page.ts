@@ -1,6 +1,8 @@
 import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { live } from '../../platform/pages/console-page.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
+import { type PageState, stateText } from '../../platform/pages/state-text.ts'
+import { table } from '../../platform/pages/table.ts'
 import type { ConsoleState } from './console-source.ts'
 import { decisionHref } from './decision-page.ts'
 import { type DecisionFilter, type DecisionSummary, FILTER_NAMES, OUTCOMES } from './decision-summary.ts'
@@ -18,7 +20,7 @@ export function decisionsPage(state: ConsoleState): ConsolePage<DecisionList> {
     render(data, query) {
       return html`<p>The gateway keeps the last rejected requests of each process. It records allowed requests only while this page is open.</p>
 ${filterForm(query)}
-${live('decisions', html`${summary(data)}${data.decisions.length > 0 && table(data.decisions)}`)}`
+${live('decisions', html`${summary(data)}${data.decisions.length > 0 && table(COLUMNS, data.decisions.map(toCells))}`)}`
     },
   }
 }
@@ -60,19 +62,32 @@ ${Object.entries(FIELDS).map(field)}
 </form>`
 }
 
-function table(rows: readonly DecisionSummary[]): Html {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="Decisions"><table>
-<thead><tr><th scope="col">Time (UTC)</th><th scope="col">Outcome</th><th scope="col" class="count">Status</th><th scope="col">Code</th><th scope="col">Request</th><th scope="col">Route</th><th scope="col">Client</th><th scope="col">Request ID</th></tr></thead>
-<tbody>${rows.map(tableRow)}</tbody></table></div>`
-}
+const COLUMNS = [
+  { title: 'Time (UTC)' },
+  { title: 'Outcome' },
+  { title: 'Status', isCount: true },
+  { title: 'Code' },
+  { title: 'Request' },
+  { title: 'Route' },
+  { title: 'Client' },
+  { title: 'Request ID' },
+] as const
 
-function tableRow(row: DecisionSummary): Html {
+function toCells(row: DecisionSummary): readonly (Html | string | number)[] {
   const { requestId, timeMs, outcome, status, code, method, path, route, client, clientAddress } = row
-  return html`<tr><td><time>${new Date(timeMs).toISOString().slice(11, 23)}</time></td><td>${outcomeLabel(outcome)}</td><td class="count">${status}</td><td>${code ?? '-'}</td><td><code>${method ?? '-'} ${shorten(path ?? '-')}</code></td><td>${route === null ? '-' : html`<a href="${routeHref(route)}">${route}</a>`}</td><td>${shorten(client ?? clientAddress)}</td><td><a href="${decisionHref(requestId)}"><code>${requestId}</code></a></td></tr>
-`
+  return [
+    html`<time>${new Date(timeMs).toISOString().slice(11, 23)}</time>`,
+    outcomeLabel(outcome),
+    status,
+    code ?? '-',
+    html`<code>${method ?? '-'} ${shorten(path ?? '-')}</code>`,
+    route === null ? '-' : html`<a href="${routeHref(route)}">${route}</a>`,
+    shorten(client ?? clientAddress),
+    html`<a href="${decisionHref(requestId)}"><code>${requestId}</code></a>`,
+  ]
 }
 
-const STATES: Partial<Record<string, string>> = {
+const STATES: Partial<Record<string, PageState>> = {
   allow: 'ok',
   deny: 'wrong',
   reject: 'wrong',
@@ -80,8 +95,9 @@ const STATES: Partial<Record<string, string>> = {
   report: 'notice',
 }
 
-export function outcomeLabel(outcome: string): Html {
-  return html`<span class="state ${STATES[outcome] ?? ''}">${outcome}</span>`
+export function outcomeLabel(outcome: string): Html | string {
+  const state = STATES[outcome]
+  return state === undefined ? outcome : stateText(state, outcome)
 }
 
 const MAX_CHARACTERS = 120

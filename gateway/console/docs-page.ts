@@ -16,6 +16,7 @@ export function docsPage(): ConsolePage<DocsData> {
     path: '/console/docs',
     title: 'Documentation',
     parent: '/',
+    isStatic: true,
     heading: ({ title }) => title,
     async data(query) {
       const name = query.get('name') ?? ''

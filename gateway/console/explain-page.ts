@@ -1,5 +1,7 @@
 import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
+import { type PageState, stateText } from '../../platform/pages/state-text.ts'
+import { table } from '../../platform/pages/table.ts'
 import type { ConsoleState } from './console-source.ts'
 import type { ExplainForm, ExplainResult } from './explain-form.ts'
 import { EXPLAIN_PATH } from './explain-href.ts'
@@ -60,16 +62,23 @@ ${form.headers}</textarea></p>
 </form>`
 }
 
-const STATES = { ok: 'ok', DENY: 'wrong', note: 'notice', 'n/a': '', '': '' } as const
+const COLUMNS = [{ title: 'Rule' }, { title: 'Result' }, { title: 'Details' }] as const
+const STATES: Partial<Record<string, PageState>> = { ok: 'ok', DENY: 'wrong', note: 'notice' }
+
+function resultText(status: string): Html | string {
+  const state = STATES[status]
+  return state === undefined ? status : stateText(state, status)
+}
 
 function resultOf(result: ExplainResult): Html {
   if ('problem' in result) return html`<div class="wrong" role="alert"><p>${result.problem}</p></div>`
   const { rows, copied, explanation } = result
   return html`<section aria-labelledby="explain-result"><h2 id="explain-result">${explanation.request.method} ${explanation.request.target}: ${explanation.decision}</h2>
 ${outcome(explanation)}
-<div class="scroll" tabindex="0" role="region" aria-label="Rules"><table>
-<thead><tr><th scope="col">Rule</th><th scope="col">Result</th><th scope="col">Details</th></tr></thead>
-<tbody>${rows.map(([label, status, text]) => html`<tr><th scope="row">${label}</th><td><span class="state ${STATES[status]}">${status}</span></td><td>${text}</td></tr>`)}</tbody></table></div>
+${table(
+  COLUMNS,
+  rows.map(([label, status, text]) => [label, resultText(status), text]),
+)}
 ${copied.length > 0 && html`<h3>Headers that the ingress copies</h3><pre>${copied.map(([name, value]) => `${name}: ${value}\n`).join('')}</pre>`}
 </section>`
 }

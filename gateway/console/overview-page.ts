@@ -9,9 +9,9 @@ import type { ConsoleState } from './console-source.ts'
 import { docLink } from './docs-page.ts'
 import { gaugeOf, type History, MAX_POINTS, type Point } from './history.ts'
 import { findProblems, type Problem } from './problems.ts'
-import type { IssuerCounts } from './sample.ts'
 import { RECENT_POINTS, type RouteTraffic, recentRoutes, toTraffic } from './route-traffic.ts'
 import { routeHref } from './routes-page.ts'
+import type { IssuerCounts } from './sample.ts'
 
 type OverviewData = {
   readonly version: string

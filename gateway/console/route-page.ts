@@ -47,7 +47,10 @@ export function routePage(state: ConsoleState): ConsolePage<RouteData> {
       const route = policies?.routes.find((one) => one.name === name)
       return policies && route && toData(route, policies, history)
     },
-    render: (data) => html`${live('traffic', html`${failures(data)}${traffic(data)}${denials(data)}`)}
+    render: (
+      data,
+    ) => html`<p><a href="/console/decisions?${new URLSearchParams({ route: data.route.name }).toString()}">Recent decisions of this route, and why</a></p>
+${live('traffic', html`${failures(data)}${traffic(data)}${denials(data)}`)}
 <section aria-labelledby="rules"><h2 id="rules">Rules</h2>${definitions(data.rules)}</section>`,
   }
 }

@@ -1,7 +1,14 @@
 import { formatDuration } from '../../platform/diagnostics/schema/value-formats.ts'
 import type { RateLimitRule } from '../format/rate-limit.ts'
 import type { SharedLimit } from '../format/shared-limits.ts'
-import type { AnonymousRule, AuthenticationRule, CorsRule, Operand, PolicyRoute, ScopeRule } from '../load/policy-route.ts'
+import type {
+  AnonymousRule,
+  AuthenticationRule,
+  CorsRule,
+  Operand,
+  PolicyRoute,
+  ScopeRule,
+} from '../load/policy-route.ts'
 import type { Caller } from './caller.ts'
 import type { ExplainedCondition } from './explain-decision.ts'
 import { singleClaim } from './named-claims.ts'
