@@ -7,6 +7,7 @@ import type { ConsoleState } from './console-source.ts'
 import { docLink } from './docs-page.ts'
 import { gaugeOf, gaugesBy, type History } from './history.ts'
 import { RECENT_POINTS } from './route-traffic.ts'
+import { GAUGES, type GaugeName } from './sample.ts'
 
 type IssuerRow = {
   readonly issuer: string
@@ -52,9 +53,9 @@ function toRow(
   { issuer, jwt, introspection, ...config }: IssuerConfig,
   { gauges, checks, points }: History,
 ): IssuerRow {
-  const gauge = (name: Parameters<typeof gaugesBy>[1]) => gaugesBy(gauges, name, 'issuer').get(issuer)
-  const lastFetch = gauge('scopegate_jwks_last_success_timestamp_seconds')
-  const channel = gauge('scopegate_revocation_channel_up')
+  const gauge = (name: GaugeName) => gaugesBy(gauges, name, 'issuer').get(issuer)
+  const lastFetch = gauge(GAUGES.keysFetchedSeconds)
+  const channel = gauge(GAUGES.revocationChannelUp)
   let [answered, failed] = [0, 0]
   for (const { issuers } of points.slice(-RECENT_POINTS)) {
     answered += issuers.get(issuer)?.answered ?? 0
@@ -75,7 +76,7 @@ function toRow(
       jwt === undefined
         ? null
         : {
-            count: gauge('scopegate_jwks_keys') ?? 0,
+            count: gauge(GAUGES.issuerKeys) ?? 0,
             lastFetchMs: lastFetch === undefined ? null : lastFetch * 1_000,
             algorithms: jwt.algorithms,
           },
@@ -85,11 +86,11 @@ function toRow(
         : {
             answered,
             failed,
-            waiting: gaugeOf(gauges, 'scopegate_introspections_in_flight', { issuer, state: 'waiting' }) ?? 0,
+            waiting: gaugeOf(gauges, GAUGES.introspectionsInFlight, { issuer, state: 'waiting' }) ?? 0,
           },
     receivesRevocations:
       channel === undefined ? (config.revocations === undefined ? null : false) : channel === 1,
-    usesEarlierStatus: gauge('scopegate_token_stale_active') === 1,
+    usesEarlierStatus: gauge(GAUGES.staleActive) === 1,
   }
 }
 

@@ -11,7 +11,7 @@ import { gaugeOf, type History, MAX_POINTS, type Point } from './history.ts'
 import { findProblems, type Problem } from './problems.ts'
 import { RECENT_POINTS, type RouteTraffic, recentRoutes, toTraffic } from './route-traffic.ts'
 import { routeHref } from './routes-page.ts'
-import type { IssuerCounts } from './sample.ts'
+import { GAUGES, type IssuerCounts } from './sample.ts'
 
 type OverviewData = {
   readonly version: string
@@ -112,11 +112,11 @@ function toOverview(history: History, state: ConsoleState): OverviewData {
       revocations: sum(({ totals }) => totals.revocations),
       deniedRoutes: denied.slice(0, SHOWN_DENIED_ROUTES),
     },
-    inFlight: gaugeOf(gauges, 'scopegate_http_requests_in_flight') ?? 0,
-    sessions: gaugeOf(gauges, 'scopegate_websocket_sessions') ?? 0,
+    inFlight: gaugeOf(gauges, GAUGES.requestsInFlight) ?? 0,
+    sessions: gaugeOf(gauges, GAUGES.websocketSessions) ?? 0,
     cacheEntries:
-      (gaugeOf(gauges, 'scopegate_token_cache_entries', { kind: 'jwt' }) ?? 0) +
-      (gaugeOf(gauges, 'scopegate_token_cache_entries', { kind: 'opaque' }) ?? 0),
+      (gaugeOf(gauges, GAUGES.cacheEntries, { kind: 'jwt' }) ?? 0) +
+      (gaugeOf(gauges, GAUGES.cacheEntries, { kind: 'opaque' }) ?? 0),
     series: points.map((point) => {
       const { totals, issuers, startMs } = point
       const length = secondsOf([point])

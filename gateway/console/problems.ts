@@ -3,6 +3,7 @@ import { describeLocation } from '../snapshot/reload/describe-location.ts'
 import type { ConsoleState } from './console-source.ts'
 import { gaugeOf, type History, type Point } from './history.ts'
 import { failingSince, recentRoutes } from './route-traffic.ts'
+import { GAUGES } from './sample.ts'
 
 /** Something that an operator must correct or observe. */
 export type Problem = {
@@ -151,7 +152,7 @@ function ofCheck(
 }
 
 function ofOverload({ gauges, points }: History): readonly Problem[] {
-  const level = gaugeOf(gauges, 'scopegate_overload_level') ?? 0
+  const level = gaugeOf(gauges, GAUGES.overloadLevel) ?? 0
   if (level === 0) return []
   return [
     {
@@ -169,7 +170,7 @@ function ofOverload({ gauges, points }: History): readonly Problem[] {
 }
 
 function ofUpstreams(history: History): readonly Problem[] {
-  const up = history.gauges.find(({ name }) => name === 'scopegate_upstream_up')?.values ?? []
+  const up = history.gauges.find(({ name }) => name === GAUGES.upstreamUp)?.values ?? []
   return up
     .filter(({ value }) => value === 0)
     .map(({ labels }): Problem => {

@@ -61,24 +61,24 @@ const METRICS = {
 } as const
 
 /** The gauges of a sample. A gauge that a scrape resets must not be in this list. */
-const GAUGES = [
-  'scopegate_http_requests_in_flight',
-  'scopegate_websocket_sessions',
-  'scopegate_upstream_up',
-  'scopegate_circuit_state',
-  'scopegate_upstream_connections',
-  'scopegate_upstream_pending_requests',
-  'scopegate_upstream_target_healthy',
-  'scopegate_jwks_keys',
-  'scopegate_jwks_last_success_timestamp_seconds',
-  'scopegate_introspections_in_flight',
-  'scopegate_token_stale_active',
-  'scopegate_revocation_channel_up',
-  'scopegate_token_cache_entries',
-  'scopegate_overload_level',
-] as const
+export const GAUGES = {
+  requestsInFlight: 'scopegate_http_requests_in_flight',
+  websocketSessions: 'scopegate_websocket_sessions',
+  upstreamUp: 'scopegate_upstream_up',
+  circuitState: 'scopegate_circuit_state',
+  upstreamConnections: 'scopegate_upstream_connections',
+  upstreamPending: 'scopegate_upstream_pending_requests',
+  targetHealthy: 'scopegate_upstream_target_healthy',
+  issuerKeys: 'scopegate_jwks_keys',
+  keysFetchedSeconds: 'scopegate_jwks_last_success_timestamp_seconds',
+  introspectionsInFlight: 'scopegate_introspections_in_flight',
+  staleActive: 'scopegate_token_stale_active',
+  revocationChannelUp: 'scopegate_revocation_channel_up',
+  cacheEntries: 'scopegate_token_cache_entries',
+  overloadLevel: 'scopegate_overload_level',
+} as const
 
-export type GaugeName = (typeof GAUGES)[number]
+export type GaugeName = (typeof GAUGES)[keyof typeof GAUGES]
 
 const NO_DURATIONS: HistogramSeries['counts'] = { buckets: [], sum: 0, count: 0 }
 
@@ -176,7 +176,7 @@ export function createSampler(registry: Registry): () => Promise<Sample> {
       issuer[labels['result'] === 'answered' ? 'answered' : 'failed'] += count
     })
     const gauges = await Promise.all(
-      GAUGES.map(
+      Object.values(GAUGES).map(
         async (name): Promise<MetricJson> => ({
           name,
           help: '',

@@ -6,6 +6,7 @@ import type { ConsoleState } from './console-source.ts'
 import { docLink } from './docs-page.ts'
 import { gaugesBy, type History } from './history.ts'
 import { RECENT_POINTS } from './route-traffic.ts'
+import { GAUGES, type GaugeName } from './sample.ts'
 
 type UpstreamRow = {
   readonly name: string
@@ -36,7 +37,7 @@ export function upstreamsPage(
     async data() {
       const [policies, history] = await Promise.all([state.describe(), state.history()])
       const routes = Map.groupBy(policies?.routes ?? [], ({ upstream }) => upstream)
-      const names = [...gaugesBy(history.gauges, 'scopegate_upstream_up', 'upstream').keys()]
+      const names = [...gaugesBy(history.gauges, GAUGES.upstreamUp, 'upstream').keys()]
       const rows = names.map((name) => toRow(name, routes.get(name)?.length ?? 0, history))
       return { upstreams: rows.toSorted((a, b) => rank(b) - rank(a)) }
     },
@@ -49,8 +50,7 @@ export function upstreamsPage(
 }
 
 function toRow(name: string, routes: number, { gauges, points }: History): UpstreamRow {
-  const gauge = (metric: Parameters<typeof gaugesBy>[1]) =>
-    gaugesBy(gauges, metric, 'upstream').get(name) ?? 0
+  const gauge = (metric: GaugeName) => gaugesBy(gauges, metric, 'upstream').get(name) ?? 0
   const errors: Record<string, number> = {}
   let [responses, failed, seconds] = [0, 0, 0]
   for (const { upstreams } of points.slice(-RECENT_POINTS)) {
@@ -62,18 +62,13 @@ function toRow(name: string, routes: number, { gauges, points }: History): Upstr
     for (const [reason, count] of Object.entries(counts.errors))
       errors[reason] = (errors[reason] ?? 0) + count
   }
-  const targets = gauges.find((metric) => metric.name === 'scopegate_upstream_target_healthy')?.values ?? []
+  const targets = gauges.find((metric) => metric.name === GAUGES.targetHealthy)?.values ?? []
   return {
     name,
-    state:
-      gauge('scopegate_upstream_up') === 0
-        ? 'ejected'
-        : gauge('scopegate_circuit_state') === 1
-          ? 'probing'
-          : 'up',
+    state: gauge(GAUGES.upstreamUp) === 0 ? 'ejected' : gauge(GAUGES.circuitState) === 1 ? 'probing' : 'up',
     routes,
-    connections: gauge('scopegate_upstream_connections'),
-    pending: gauge('scopegate_upstream_pending_requests'),
+    connections: gauge(GAUGES.upstreamConnections),
+    pending: gauge(GAUGES.upstreamPending),
     unhealthyTargets: targets.flatMap(({ labels, value }) =>
       labels['upstream'] === name && value === 0 ? [String(labels['target'])] : [],
     ),
