@@ -40,6 +40,7 @@ import {
   findPolicyFolders,
   type PolicyFolder,
   readFolder,
+  type SourceFiles,
   TESTS_SUFFIX,
 } from '../policy-engine/load/policy-sources.ts'
 import type { OwnUpstream } from '../policy-engine/load/source-additions.ts'
@@ -48,6 +49,7 @@ import type { Resources } from '../policy-engine/match/resources.ts'
 import type { ParsedArguments } from './command.ts'
 import { problemToJson } from './commands/check/render-json.ts'
 import type { Folders } from './find-folders.ts'
+import type { MemoryFiles } from './memory-files.ts'
 import type { OpenedSource } from './opened-source.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -71,7 +73,7 @@ export type PolicySet = {
 }
 
 /** The result of reading the policies. `set` is undefined when the problems contain an error. */
-type OpenedPolicySet = {
+export type OpenedPolicySet = {
   readonly set: PolicySet | undefined
   readonly problems: readonly Diagnostic[]
   /** All readable policies. When the policies are invalid, this object contains no routes. */
@@ -92,6 +94,8 @@ export type OpenPolicySetOptions = {
   /** Name of the only policy source to read. Default: all sources. */
   readonly source?: string | undefined
   readonly env?: Readonly<Record<string, string | undefined>> | undefined
+  /** Contents of all files. With this option, the function does not access the file system. */
+  readonly memoryFiles?: MemoryFiles | undefined
 }
 
 /**
@@ -99,18 +103,26 @@ export type OpenPolicySetOptions = {
  * Needs no secrets and no network, so the commands can run where policies are reviewed.
  */
 export async function openPolicySet(options: OpenPolicySetOptions): Promise<OpenedPolicySet> {
-  const env = options.env ?? {}
+  const { env = {}, memoryFiles: files } = options
   const { found, attempt } = collectProblems()
   const config = (file: string) => join(options.configDir, file)
-  const gateway = attempt(() => readGatewayFile({ configDir: options.configDir, env }))
-  const catalogue = attempt(() =>
-    readScopeCatalogue({ file: gateway?.value.scopes ?? config('scopes.yaml') }),
+  const gateway = attempt(() =>
+    readGatewayFile({ configDir: options.configDir, env, source: files?.read(config('gateway.yaml')) }),
   )
+  const scopesFile = gateway?.value.scopes ?? config('scopes.yaml')
+  const catalogue = attempt(() => readScopeCatalogue({ file: scopesFile, source: files?.read(scopesFile) }))
   const presetsFile = gateway?.value.presets
-  const presets = presetsFile === undefined ? undefined : attempt(() => readPresets(presetsFile))
+  const presets =
+    presetsFile === undefined ? undefined : attempt(() => readPresets(presetsFile, files?.read(presetsFile)))
   const upstreamsFile = gateway?.value.upstreams ?? config('upstreams.yaml')
   const upstreams = attempt(() =>
-    readConfig({ file: upstreamsFile, schema: UpstreamsFile, env, section: UPSTREAMS_SECTION }),
+    readConfig({
+      file: upstreamsFile,
+      schema: UpstreamsFile,
+      env,
+      section: UPSTREAMS_SECTION,
+      source: files?.read(upstreamsFile),
+    }),
   )
   const contradictions = validateConfig(
     gateway && { ...gateway, file: config('gateway.yaml') },
@@ -119,7 +131,7 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
   // After an error here, the checks of resources do not run, because they would report further errors with the same
   // cause.
   const isClear = !hasErrors(contradictions)
-  found.push(...contradictions, ...(await checkAuthorizationServer(options.configDir, env, gateway, isClear)))
+  found.push(...contradictions, ...(await checkAuthorizationServer(options, gateway, isClear)))
   const findAuthorizationServers = authorizationServerFinderOf(gateway?.value, upstreams?.value)
   const references = {
     catalogue,
@@ -140,10 +152,8 @@ export async function openPolicySet(options: OpenPolicySetOptions): Promise<Open
     withTestFiles: true,
   }
   const { policies, sources, dirs, scopes, ofSources } = await loadFrom(options, gateway?.value, references)
-  const folders = [
-    options.configDir,
-    ...(await Promise.all(dirs.map((dir) => findPolicyFolders(dir)))).flat(),
-  ]
+  const policyFolders = files === undefined ? dirs.map((dir) => findPolicyFolders(dir)) : []
+  const folders = [options.configDir, ...(await Promise.all(policyFolders)).flat()]
   // If the presets cannot be read, every preset name and limit name is unknown. The function then omits the errors
   // about unknown names (P206, P207).
   const knowsPresets = gateway !== undefined && (presetsFile === undefined || presets !== undefined)
@@ -195,16 +205,16 @@ async function loadFrom(
   gateway: GatewayFile | undefined,
   references: SourceOptions<SourceUpstream>,
 ): Promise<LoadedFrom> {
-  const { policiesDir, policyFile } = options
+  const { policiesDir, policyFile, memoryFiles: files } = options
   const all = gateway === undefined ? [] : toPolicySources(gateway)
   // The gateway hashes these files too.
   const others = { scopesFile: gateway?.scopes, presetsFile: gateway?.presets }
   const chosen = policyFile === undefined ? chooseSources(all, options) : undefined
-  if (chosen !== undefined) return loadSources({ chosen, all, others }, references)
+  if (chosen !== undefined) return loadSources({ chosen, all, others, inMemory: files }, references)
   const dir = policiesDir ?? gateway?.policies ?? join(options.configDir, '..', 'policies')
-  const sources = policyFile === undefined ? undefined : { folder: { names: [policyFile] }, files: [] }
+  const sources = policyFile === undefined ? files?.list(dir) : { folder: { names: [policyFile] }, files: [] }
   const policies = loadPolicies({ ...references, dir, sources })
-  const read = policyFile === undefined ? await readPolicySources({ policiesDir: dir, ...others }) : policies
+  const read = sources === undefined ? await readPolicySources({ policiesDir: dir, ...others }) : policies
   return {
     policies: { ...policies, hash: read.hash },
     sources: [],
@@ -247,17 +257,22 @@ async function loadSources(
     chosen,
     all,
     others,
+    inMemory,
   }: {
     readonly chosen: readonly PolicySource[]
     readonly all: readonly PolicySource[]
     readonly others: Pick<PolicyLocations, 'scopesFile' | 'presetsFile'>
+    readonly inMemory: MemoryFiles | undefined
   },
   references: SourceOptions<SourceUpstream>,
 ): Promise<LoadedFrom> {
-  const read = await readPolicySources({ policiesDir: '', policySources: chosen, ...others })
+  const read =
+    inMemory === undefined
+      ? await readPolicySources({ policiesDir: '', policySources: chosen, ...others })
+      : { hash: '', sources: chosen.map((one) => listSource(one, inMemory)) }
   const files = (read.sources ?? []).map((one, index) => ({
     ...one,
-    current: withTestFiles(one.current, chosen[index]?.folder ?? ''),
+    current: inMemory === undefined ? withTestFiles(one.current, chosen[index]?.folder ?? '') : one.current,
   }))
   const loaded = runSync(loadPolicySourcesSliced(files, all, references))
   const isBroken = hasErrors(loaded.diagnostics)
@@ -280,6 +295,10 @@ async function loadSources(
   }
 }
 
+function listSource({ name, folder }: PolicySource, files: MemoryFiles): SourceFiles {
+  return { name, folder, current: files.list(folder), lastValid: undefined }
+}
+
 /** Adds the names of the test files, which the gateway does not read. */
 function withTestFiles({ folder, files }: PolicyFolder, dir: string): PolicyFolder {
   const listed = readFolder(dir)
@@ -293,19 +312,20 @@ function withTestFiles({ folder, files }: PolicyFolder, dir: string): PolicyFold
  * resources of the gateway. Reports the variables that neither service uses.
  */
 async function checkAuthorizationServer(
-  configDir: string,
-  env: Readonly<Record<string, string | undefined>>,
+  { configDir, env = {}, memoryFiles: files }: OpenPolicySetOptions,
   gateway: ReadConfig<GatewayFile> | undefined,
   isClear: boolean,
 ): Promise<readonly Diagnostic[]> {
   const file = join(configDir, 'authorization-server.yaml')
   const ownVariables = gateway?.warnings ?? []
-  if (!existsSync(file)) return ownVariables
+  if (!(files === undefined ? existsSync(file) : files.has(file))) return ownVariables
   const { found, attempt } = collectProblems()
   // Imported only if authorization-server.yaml exists, because the image of the gateway does not contain the code of the
   // authorization server.
   const { AuthorizationServerFile } = await import('../authorization-server/authorization-server-file.ts')
-  const other = attempt(() => readConfig({ file, schema: AuthorizationServerFile, env }))
+  const other = attempt(() =>
+    readConfig({ file, schema: AuthorizationServerFile, env, source: files?.read(file) }),
+  )
   if (isClear && gateway !== undefined && other !== undefined)
     found.push(
       ...findUnissuedResources(

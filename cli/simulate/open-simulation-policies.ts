@@ -6,7 +6,7 @@ import type { ParsedArguments } from '../command.ts'
 import { usageError } from '../failures.ts'
 import { findFolders } from '../find-folders.ts'
 import { fetchLivePolicies } from '../live-policies.ts'
-import { openOrReport } from '../open-policy-set.ts'
+import { openOrReport, type PolicySet } from '../open-policy-set.ts'
 import type { Terminal } from '../terminal.ts'
 
 /**
@@ -23,7 +23,7 @@ export async function openSimulationPolicies(
   const url = given.text('url')
   if (url === undefined) {
     const set = await openOrReport(findFolders(given, terminal), given, terminal)
-    return set && { ...set, jwtRulesOf: (issuer) => jwtRulesOf(set.gateway, issuer) }
+    return set && toSimulationPolicies(set)
   }
   // Only `routes` accepts `--source` with `--url`.
   const other = ['config', 'policies', ...(command === 'routes' ? [] : ['source'])].find((name) =>
@@ -31,6 +31,11 @@ export async function openSimulationPolicies(
   )
   if (other !== undefined) throw usageError(command, `use either --url or --${other}`)
   return fetchLivePolicies(url)
+}
+
+/** Adds the rules for JWTs of the configuration. */
+export function toSimulationPolicies(set: PolicySet): SimulationPolicies {
+  return { ...set, jwtRulesOf: (issuer) => jwtRulesOf(set.gateway, issuer) }
 }
 
 /**

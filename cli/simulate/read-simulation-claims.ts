@@ -9,7 +9,7 @@ const INPUT_LIMIT_BYTES = 65_536
 
 export async function readSimulationClaims(
   given: ParsedArguments,
-  terminal: Terminal,
+  terminal: Pick<Terminal, 'input' | 'err'>,
 ): Promise<{ readonly claims: Claims | undefined; readonly isCompleted: boolean }> {
   const said = ['scope', 'claim', 'token'].filter((name) => given.has(name))
   if (given.has('anonymous') && said.length > 0)
@@ -23,7 +23,7 @@ export async function readSimulationClaims(
 }
 
 /** Reads a JWT from standard input. Error messages never contain the text, because it can be a valid token. */
-async function readJwt(terminal: Terminal): Promise<Claims> {
+async function readJwt(terminal: Pick<Terminal, 'input'>): Promise<Claims> {
   const text = (await readInput(terminal, INPUT_LIMIT_BYTES))?.trim().replace(/^bearer +/i, '')
   const [, payload, ...rest] = text?.split('.') ?? []
   if (payload === undefined || rest.length !== 1)

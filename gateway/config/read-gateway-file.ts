@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path'
 import { type ReadConfig, readConfig } from '../../platform/config/read-config.ts'
+import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 import { GatewayFile } from './gateway-file.ts'
 
 /** Section of the environment variables that override config/upstreams.yaml. */
@@ -22,6 +23,8 @@ export type GatewayFileOptions = {
   readonly env: Readonly<Record<string, string | undefined>>
   /** The content of config/gateway.yaml as an object. Default: the function reads the file. */
   readonly settings?: object | undefined
+  /** The content of config/gateway.yaml, if the caller has read the file already. Default: the function reads the file. */
+  readonly source?: TextSource | undefined
 }
 
 /** Returns the path that diagnostics show. Relative paths of settings start at the folder of this path. */
@@ -37,7 +40,9 @@ export function readGatewayFile(options: GatewayFileOptions): ReadConfig<Gateway
   const read = readConfig({
     file: gatewayFilePath(options),
     source:
-      options.settings === undefined ? undefined : { text: JSON.stringify(options.settings, undefined, 2) },
+      options.settings === undefined
+        ? options.source
+        : { text: JSON.stringify(options.settings, undefined, 2) },
     schema: GatewayFile,
     env: options.env,
     otherSections: [UPSTREAMS_SECTION],

@@ -15,7 +15,11 @@ import type { Mode } from '../../policy-engine/format/policy-test.ts'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
 import type { UpstreamsFile } from '../config/upstreams-file.ts'
-import { type ErrorResponse, toErrorResponse } from '../pipeline/error-response.ts'
+import {
+  type ErrorResponse,
+  type ErrorResponseOptions,
+  toErrorResponse,
+} from '../pipeline/error-response.ts'
 import type { JwtRules } from '../tokens/jwt/jwt-rules.ts'
 import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
 
@@ -142,16 +146,20 @@ function toSimulation(
   rest: SimulatedToken & Pick<Simulation, 'request'>,
 ): Simulation {
   const responseTo = (rejection: Rejection | undefined): ErrorResponse | undefined =>
-    rejection &&
-    toErrorResponse(rejection, {
-      requestId: '',
-      resourceMetadata: resource.metadataUrl,
-      tokenEndpoint: resource.tokenEndpoint,
-      credential: 'bearer',
-    })
+    rejection && toErrorResponse(rejection, errorResponseOptions(resource, ''))
   const response = responseTo(decision.rejection)
   const would = responseTo(decision.auditOnlyDenial)
   return { decision, response, would, resource, ...rest }
+}
+
+/** Returns the data for the error responses to simulated requests to a resource. */
+export function errorResponseOptions(resource: Resource, requestId: string): ErrorResponseOptions {
+  return {
+    requestId,
+    resourceMetadata: resource.metadataUrl,
+    tokenEndpoint: resource.tokenEndpoint,
+    credential: 'bearer',
+  }
 }
 
 /** Claims that an issuer never sends, e.g. a scope that is a number. */

@@ -139,7 +139,7 @@ export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedP
   diagnostics.push(...capPerCode(findConflicts(claims)))
   const testFiles =
     options.withTestFiles === true
-      ? loadPolicyTests(dir, { files: found.tests, policies: named.map(({ name }) => name) })
+      ? loadPolicyTests(dir, { files: found.tests, policies: named.map(({ name }) => name), texts })
       : undefined
   if (testFiles !== undefined) diagnostics.push(...testFiles.diagnostics)
   const broken = hasErrors(diagnostics)

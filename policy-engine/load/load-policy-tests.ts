@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { type Diagnostic, diagnostic, hasErrors } from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
+import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 import { readYamlFile, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
 import type { PolicyTest } from '../format/policy-test.ts'
 import { checkPolicyTestFile, type PolicyTestEntry, type PolicyTestFile } from '../format/policy-test-file.ts'
@@ -9,20 +10,30 @@ import { checkPolicyTestFile, type PolicyTestEntry, type PolicyTestFile } from '
 /**
  * Loads separate test files, which refer to a policy by name. Reads small files synchronously.
  * Codes: P205 unknown policy, and the codes of `checkPolicyTestFile()`.
+ * @param texts contents of files that the caller has read already, by name.
  */
 export function loadPolicyTests(
   dir: string,
-  { files, policies }: { readonly files: readonly string[]; readonly policies: readonly string[] },
+  {
+    files,
+    policies,
+    texts,
+  }: {
+    readonly files: readonly string[]
+    readonly policies: readonly string[]
+    readonly texts?: ReadonlyMap<string, TextSource>
+  },
 ): { tests: readonly PolicyTest[]; diagnostics: readonly Diagnostic[] } {
   const tests: PolicyTest[] = []
   const diagnostics: Diagnostic[] = []
   for (const name of files) {
-    const document = readYamlFile(join(dir, name), { shownAs: displayPath(join(dir, name)), letter: 'P' })
+    const file = join(dir, name)
+    const document = readYamlFile(file, { shownAs: displayPath(file), letter: 'P' }, texts?.get(name))
     const found = [...document.diagnostics, ...check(document, policies)]
     diagnostics.push(...found)
     if (hasErrors(found)) continue
-    const file = document.value as PolicyTestFile
-    tests.push(...readPolicyTests(file.tests, { policy: file.policy, document }))
+    const { policy, tests: entries } = document.value as PolicyTestFile
+    tests.push(...readPolicyTests(entries, { policy, document }))
   }
   return { tests, diagnostics }
 }

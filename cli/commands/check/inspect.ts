@@ -3,7 +3,12 @@ import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { noteAnonymousRoutes, noteAuditOnlyRoutes } from '../../../policy-engine/checks/exposed-routes.ts'
 import { noteProxyRoutes, noteReplacedCredentials } from '../../../policy-engine/checks/proxy-keys.ts'
 import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
-import { type OpenPolicySetOptions, openPolicySet, type PolicySet } from '../../open-policy-set.ts'
+import {
+  type OpenedPolicySet,
+  type OpenPolicySetOptions,
+  openPolicySet,
+  type PolicySet,
+} from '../../open-policy-set.ts'
 import { type CheckReport, measure } from './report.ts'
 
 export type InspectOptions = OpenPolicySetOptions & {
@@ -21,7 +26,14 @@ export type InspectOptions = OpenPolicySetOptions & {
  * are valid.
  */
 export async function inspect(options: InspectOptions): Promise<CheckReport> {
-  const { set, policies, problems, folders, sources } = await openPolicySet(options)
+  return reportOn(await openPolicySet(options), options)
+}
+
+/** Reports the problems of policies that are open already, and the result of their tests. */
+export async function reportOn(
+  { set, policies, problems, folders, sources }: OpenedPolicySet,
+  options: Pick<InspectOptions, 'files' | 'noTests' | 'strict'>,
+): Promise<CheckReport> {
   const files = options.files && new Set(options.files.map((file) => displayPath(file)))
   const { routes } = policies
   const found = [

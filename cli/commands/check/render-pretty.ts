@@ -31,7 +31,8 @@ function describeSource({ source, state }: OpenedSource): string {
   return visibleText(`source ${source.name}${owner}: ${result}`)
 }
 
-function summarise({ problems, hiddenErrors, sizes }: CheckReport): string {
+/** Formats the sums of a report in one line. */
+export function summarise({ problems, hiddenErrors, sizes }: CheckReport): string {
   const failed = problems.filter(isTestFailure).length
   const errors = count(problems, 'error') - failed
   const warnings = count(problems, 'warning')

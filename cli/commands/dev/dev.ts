@@ -8,6 +8,7 @@ import { makeFolder } from '../../../platform/process/make-folder.ts'
 import type { ParsedArguments } from '../../command.ts'
 import { DEVELOPMENT_DATA_FOLDER, findFolders } from '../../find-folders.ts'
 import { openPolicySet } from '../../open-policy-set.ts'
+import { stopRequest } from '../../stop-request.ts'
 import type { Terminal } from '../../terminal.ts'
 import { formatBanner } from './banner.ts'
 import { isPortFree } from './choose-port.ts'
@@ -136,26 +137,6 @@ function show(name: string, line: string): void {
 
 function say(text: string): void {
   process.stdout.write(`scopegate: ${text}\n`)
-}
-
-const PARENT_CHECK_MS = 250
-
-/**
- * Resolves when this process should exit: after Ctrl-C, SIGTERM or SIGHUP. In an npm script, the promise also resolves
- * when the script's shell exits. npm sends SIGTERM only to that shell, and the shell does not stop this process.
- */
-function stopRequest(env: Readonly<Record<string, string | undefined>>): Promise<'stop'> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve('stop'))
-    if (env['npm_lifecycle_event'] === undefined) return
-    const parent = process.ppid
-    const timer = setInterval(() => {
-      if (process.ppid === parent) return
-      clearInterval(timer)
-      resolve('stop')
-    }, PARENT_CHECK_MS)
-    timer.unref()
-  })
 }
 
 /**

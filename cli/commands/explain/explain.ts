@@ -1,15 +1,10 @@
 import { explainSimulation } from '../../../gateway/simulate/explain-simulation.ts'
 import { explanationJson } from '../../../gateway/simulate/explanation-json.ts'
-import {
-  InvalidRequestTextError,
-  readSimulatedRequest,
-} from '../../../gateway/simulate/read-simulated-request.ts'
-import { type SimulatedRequest, simulate, UnusableClaimsError } from '../../../gateway/simulate/simulate.ts'
-import type { Mode } from '../../../policy-engine/format/policy-test.ts'
+import { simulate, UnusableClaimsError } from '../../../gateway/simulate/simulate.ts'
 import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
 import { openSimulationPolicies } from '../../simulate/open-simulation-policies.ts'
-import { readSimulationClaims } from '../../simulate/read-simulation-claims.ts'
+import { readExplainRequest } from '../../simulate/read-explain-request.ts'
 import { renderExplanation } from '../../simulate/render-explanation.ts'
 import type { Terminal } from '../../terminal.ts'
 
@@ -17,7 +12,7 @@ const EXIT_DENIED = 1
 const EXIT_INVALID = 3
 export async function explain(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const nowSeconds = Math.floor(Date.now() / 1_000)
-  const request = await readRequest(given, terminal)
+  const request = await readExplainRequest(given, terminal)
   const policies = await openSimulationPolicies('explain', given, terminal)
   if (policies === undefined) return EXIT_INVALID
   try {
@@ -30,20 +25,5 @@ export async function explain(given: ParsedArguments, terminal: Terminal): Promi
     if (error instanceof UnusableClaimsError)
       throw usageError('explain', `the claims are not valid in a token: ${error.message}`)
     throw error
-  }
-}
-
-async function readRequest(given: ParsedArguments, terminal: Terminal): Promise<SimulatedRequest> {
-  const [method = '', target = ''] = given.positionals
-  const mode = given.text('mode') as Mode | undefined
-  try {
-    const token = await readSimulationClaims(given, terminal)
-    return readSimulatedRequest({ method, target, headers: given.texts('header'), mode }, token)
-  } catch (error) {
-    if (!(error instanceof InvalidRequestTextError)) throw error
-    throw usageError(
-      'explain',
-      error.field === 'method' ? error.message : `--${error.field} ${error.message}`,
-    )
   }
 }
