@@ -13,6 +13,7 @@ import { FMT } from './commands/fmt/command.ts'
 import { IMPORT } from './commands/import/command.ts'
 import { INIT } from './commands/init/command.ts'
 import { KEYS_LIST, KEYS_RETIRE, KEYS_ROTATE } from './commands/keys/command.ts'
+import { PLAYGROUND } from './commands/playground/command.ts'
 import { ROUTES } from './commands/routes/command.ts'
 import { SCHEMA } from './commands/schema/command.ts'
 import { AUTHORIZATION_SERVER, GATEWAY } from './commands/services/command.ts'
@@ -29,6 +30,7 @@ export const COMMANDS: readonly Command[] = [
   CHECK,
   TEST,
   EXPLAIN,
+  PLAYGROUND,
   ROUTES,
   DIFF,
   FMT,

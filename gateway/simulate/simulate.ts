@@ -15,11 +15,7 @@ import type { Mode } from '../../policy-engine/format/policy-test.ts'
 import { canonicalRequest } from '../../policy-engine/match/canonical-request.ts'
 import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
 import type { UpstreamsFile } from '../config/upstreams-file.ts'
-import {
-  type ErrorResponse,
-  type ErrorResponseOptions,
-  toErrorResponse,
-} from '../pipeline/error-response.ts'
+import { type ErrorResponse, type ErrorResponseOptions, toErrorResponse } from '../pipeline/error-response.ts'
 import type { JwtRules } from '../tokens/jwt/jwt-rules.ts'
 import { type Claims, callerOfClaims, withDefaults } from './caller-of-claims.ts'
 

@@ -156,7 +156,7 @@ async function runProgram(
   for (const stream of [child.stdout, child.stderr])
     stream.setEncoding('utf8').on('data', (text: string) => {
       output += text
-      if (serves && output.includes('"event":"listening"')) child.kill('SIGTERM')
+      if (serves && /"event":"listening"|playground: http:/.test(output)) child.kill('SIGTERM')
     })
   const deadline = setTimeout(() => child.kill('SIGKILL'), LIMIT_MS)
   const code = await new Promise((resolve) => child.on('close', resolve))

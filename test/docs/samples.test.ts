@@ -14,7 +14,7 @@ const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
  * the commands.
  */
 const NOT_RUN =
-  /^(?:doctor|dev|gateway|authorization-server|token|account|client|grant|session|completion) |^check --watch|--live |--url /
+  /^(?:doctor|dev|playground|gateway|authorization-server|token|account|client|grant|session|completion) |^check --watch|--live |--url /
 const PAGES = [
   'README.md',
   'docs/command-line.md',

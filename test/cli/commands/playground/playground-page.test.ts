@@ -1,0 +1,104 @@
+import t from 'tap'
+import { exampleFiles } from '../../../../cli/commands/playground/initial-files.ts'
+import { startPlayground } from '../../../../cli/commands/playground/playground-server.ts'
+import { createPageAudit } from '../../../fixtures/audit-page.ts'
+import { launchChromium } from '../../../fixtures/launch-chromium.ts'
+
+const POLICY = 'textarea[data-file="policies/courses.policy.yaml"]'
+const server = await startPlayground({ port: 0, files: exampleFiles() })
+t.teardown(() => server.close())
+const chrome = await launchChromium(t)
+const context = await chrome.newContext()
+t.teardown(() => context.close())
+const page = await context.newPage()
+const messages: string[] = []
+const hosts = new Set<string>()
+page.on('console', (message) => messages.push(message.text()))
+page.on('pageerror', (error) => messages.push(error.message))
+page.on('request', (request) => hosts.add(new URL(request.url()).host))
+const status = page.locator('#status')
+const results = page.locator('#results')
+
+t.test('shows errors and decisions after each change, without a new page', async (t) => {
+  await page.goto(server.url)
+  await results.getByText('403 Forbidden').waitFor()
+  const text = await page.inputValue(POLICY)
+  await page.fill(POLICY, text.replace('[courses:write]', '[curses:write]'))
+  await results.getByText('did you mean "courses:write"?').waitFor()
+  t.equal(await status.textContent(), '1 error')
+  await page.click('text=Go to policies/courses.policy.yaml:25')
+  const selected = await page.evaluate(
+    '(({ value, selectionStart, selectionEnd }) => value.slice(selectionStart, selectionEnd))(document.activeElement)',
+  )
+  t.equal(selected, '    scopes: { all: [curses:write] }')
+  const audit = await createPageAudit(page)
+  t.same(await audit.findRuleFaults(), [], 'with an error')
+  await page.fill(POLICY, text)
+  await page.fill('#request', 'PATCH /api/courses/42 --scope courses:write')
+  await results.getByText('The gateway forwards the request to learning-platform').waitFor()
+  t.match(await status.textContent(), /^ok: 1 policy/)
+})
+
+t.test('a link contains the texts in its fragment, which the browser does not send', async (t) => {
+  const text = await page.inputValue(POLICY)
+  await page.fill(POLICY, `# Grüße\n${text}`)
+  await page.fill('#request', 'GET /api/courses/9')
+  await page.click('#share')
+  await page.getByText('Copy the address').waitFor()
+  const sent: string[] = []
+  const other = await context.newPage()
+  other.on('request', (request) => sent.push(request.url()))
+  await other.goto(page.url())
+  await other.locator('#results').getByText('HTTP/1.1 401 Unauthorized').waitFor()
+  t.equal(await other.inputValue(POLICY), `# Grüße\n${text}`)
+  t.equal(await other.inputValue('#request'), 'GET /api/courses/9')
+  t.ok(
+    sent.every((url) => url.split('#')[0] === server.url),
+    sent.join(),
+  )
+  await other.goto('about:blank')
+  await other.goto(`${server.url}#AAAA`)
+  await other.locator('#status').getByText('The link is not complete.').waitFor()
+  await other.close()
+})
+
+t.test('accessible in each color scheme and window, and by keyboard', async (t) => {
+  await page.goto('about:blank')
+  await page.goto(server.url)
+  const audit = await createPageAudit(page)
+  t.same(await audit.findRuleFaults(), [])
+  await page.click('#notes summary')
+  t.same(await audit.findRuleFaults(), [], 'with open notes')
+  await page.focus('details summary')
+  await page.keyboard.press('Tab')
+  t.equal(await page.evaluate('document.activeElement.dataset.file'), 'policies/courses.policy.yaml')
+  for (let at = 0; at < 5; at += 1) await page.keyboard.press('Tab')
+  t.equal(await page.evaluate('document.activeElement.id'), 'request', 'Tab leaves the text areas')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await results.getByText('403 Forbidden').waitFor()
+})
+
+t.test('works without its script', async (t) => {
+  const plain = await chrome.newContext({ javaScriptEnabled: false })
+  t.teardown(() => plain.close())
+  const form = await plain.newPage()
+  await form.goto(server.url)
+  t.equal(await form.locator('button:visible').count(), 1, 'shows no button that requires the script')
+  await form.fill(POLICY, 'apiVersion: scopegate/v1\n')
+  await form.click('text=Check and explain')
+  await form.locator('#results').getByText('Correct the errors').waitFor()
+  t.equal(await form.inputValue(POLICY), 'apiVersion: scopegate/v1\n')
+})
+
+t.test('reports that the server ended', async (t) => {
+  await server.close()
+  await page.fill('#request', 'GET /')
+  await status.getByText('Is scopegate playground still running?').waitFor()
+  t.same([...hosts], [new URL(server.url).host], 'the page loads nothing of other origins')
+  t.same(
+    messages.filter((text) => !text.includes('ERR_CONNECTION_REFUSED')),
+    [],
+    'no errors and no violations of the content security policy',
+  )
+})
