@@ -60,3 +60,15 @@ export function protectedResourceMetadataPath(path: string): string {
 export function protectedResourceMetadataUrl(baseUrl: string): string {
   return baseUrl + protectedResourceMetadataPath('')
 }
+
+/**
+ * Returns the metadata URLs of an issuer: OAuth, then OpenID Connect. In the first URL, the well-known part is between
+ * host and path of the issuer. Source: RFC 8414 section 3.1, OpenID Connect Discovery 1.0 section 4.
+ */
+export function metadataUrlsOf(issuer: string): readonly [oauth: string, openid: string] {
+  const { origin, pathname } = new URL(issuer)
+  return [
+    `${origin}${ENDPOINTS.authorizationServerMetadata}${pathname === '/' ? '' : pathname}`,
+    `${issuer.replace(/\/$/, '')}${ENDPOINTS.openidConfiguration}`,
+  ]
+}

@@ -1,7 +1,7 @@
 // Emits dist/: the JavaScript of the npm package and of the image, and the types of `scopegate/fastify`. Node.js does not
 // strip types in node_modules. `npm run types` checks the types.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -13,6 +13,10 @@ for (const project of ['tsconfig.build.json', 'tsconfig.types.json']) {
   const { status } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: ROOT, stdio: 'inherit' })
   if (status !== 0) process.exit(status ?? 1)
 }
+
+// The compiler copies no JavaScript. The pages of the gateway embed these scripts.
+const scripts = join('gateway', 'pages', 'browser')
+cpSync(join(ROOT, scripts), join(ROOT, 'dist', scripts), { recursive: true })
 
 const entry = join('cli', 'main.js')
 if (!existsSync(join(ROOT, 'dist', entry))) {

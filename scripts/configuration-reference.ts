@@ -28,6 +28,7 @@ export const CONFIGURATION: readonly Settings[] = [
       workers: 1,
       forwardedHeader: 'x-forwarded-for',
       policyReload: GATEWAY.policyReload,
+      docs: { enabled: GATEWAY.docsEnabled },
       drain: GATEWAY.drain,
       tls: { minVersion: GATEWAY.tlsMinVersion, http2: GATEWAY.tlsHttp2 },
       assertion: { ttl: GATEWAY.assertionTtl },

@@ -81,7 +81,7 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
       ...services.flatMap(({ text }) =>
         matches(
           text,
-          /'(\/(?:\.well-known\/(?:scopegate\/)?[\w.-]+|livez|readyz|metrics|version|policies|reload|log-level|openapi\.json|auth\.md))'/g,
+          /'(\/(?:\.well-known\/(?:scopegate\/)?[\w.-]+|livez|readyz|metrics|version|policies|reload|log-level|openapi\.json|auth\.md|llms\.txt|docs[\w/{}-]*))'/g,
         ),
       ),
     ],

@@ -40,4 +40,5 @@ export const DEFAULTS = {
   },
   websockets: { sessions: 10_000, sessionsPerCaller: 100 },
   policyReload: 'watch',
+  docsEnabled: true,
 } as const

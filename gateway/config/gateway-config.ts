@@ -144,6 +144,12 @@ export type GatewayConfig = {
   /** The Redis in which authorization servers publish revocations; `undefined`: `redis`. */
   readonly revocationRedis: RedisConnection | undefined
   readonly websockets: { readonly maxSessions: number; readonly maxSessionsPerCaller: number }
+  /** The pages for developers on the public port. */
+  readonly docs: {
+    readonly enabled: boolean
+    /** The client of the API reference. Undefined: persons use their own tokens. */
+    readonly clientId: string | undefined
+  }
   readonly debug: {
     /** Adds a header with the policy version to every response. */
     readonly policyHeader: boolean

@@ -306,6 +306,27 @@ export const GatewayFile = Type.Object(
         { description: 'limits for WebSocket sessions' },
       ),
     ),
+    docs: Type.Optional(
+      Type.Object(
+        {
+          enabled: Type.Optional(
+            Type.Boolean({
+              description:
+                'whether the gateway serves the pages below /docs and /llms.txt; a route of a policy replaces them',
+            }),
+          ),
+          clientId: Type.Optional(
+            Type.String({
+              description:
+                'public client for the sign-in of the API reference, with the redirect URI <baseUrl>/docs/signed-in',
+              minLength: 1,
+              maxLength: 2_048,
+            }),
+          ),
+        },
+        { description: 'pages for developers on the public port' },
+      ),
+    ),
     debug: Type.Optional(
       Type.Object(
         {

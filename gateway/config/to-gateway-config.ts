@@ -92,6 +92,7 @@ export function toGatewayConfig(
       maxSessions: file.websockets?.sessions ?? DEFAULTS.websockets.sessions,
       maxSessionsPerCaller: file.websockets?.sessionsPerCaller ?? DEFAULTS.websockets.sessionsPerCaller,
     },
+    docs: { enabled: file.docs?.enabled ?? DEFAULTS.docsEnabled, clientId: file.docs?.clientId },
     debug: { policyHeader: file.debug?.policyHeader ?? false },
     log: { ...toLogConfig(file.log), subject: file.log?.subject ?? 'hashed' },
     tracing: file.tracing,

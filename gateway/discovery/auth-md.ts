@@ -1,14 +1,13 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import { protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
+import { metadataUrlsOf, protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { isRateLimited, type PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
-import { type Representation, representation } from './discovery-document.ts'
 
 /** Input of `/auth.md`. URLs have no trailing slash. */
 export type AuthWalkthroughOptions = {
   readonly baseUrl: string
-  readonly name: string
+  readonly apiName: string
   /** Whether the gateway forwards to the bundled authorization server, whose issuer is `baseUrl`. */
   readonly bundledAuthorizationServer: boolean
   readonly catalogue: ScopeCatalogue
@@ -23,22 +22,16 @@ export type AuthWalkthroughOptions = {
 }
 
 /**
- * Creates `/auth.md`: the steps to a first call, with commands that run unchanged (POSIX shell, curl, openssl). The
+ * Writes `/auth.md`: the steps to a first call, with commands that run unchanged (POSIX shell, curl, openssl). The
  * document is generated from the configuration, so the steps always match this gateway.
  */
-export function authWalkthroughDocument(options: AuthWalkthroughOptions): Representation {
-  return representation('text/markdown; charset=utf-8', authWalkthrough(options))
-}
-
 export function authWalkthrough(options: AuthWalkthroughOptions): string {
-  const { baseUrl, name, bundledAuthorizationServer } = options
-  const { root, ofTemplate } = options.resources
-  // The token in these steps is for the root resource, so the example must be a route of this resource.
-  const example = exampleRoute(options.routes.filter(({ path }) => ofTemplate(path)[0] === root))
+  const { baseUrl, apiName, bundledAuthorizationServer } = options
+  const example = exampleRoute(options)
   const scope = ['openid', ...exampleScopes(example)].join(' ')
   const call = `${baseUrl}${example?.path ?? '/'}`
   const sections = [
-    `# ${oneLine(name)}: getting access
+    `# ${oneLine(apiName)}: getting access
 
 This page shows an agent or a developer how to call the API at \`${baseUrl}\`. ${
       bundledAuthorizationServer
@@ -99,7 +92,7 @@ function discover({ baseUrl, resources }: AuthWalkthroughOptions): string {
 
 \`\`\`sh
 curl -sS ${protectedResourceMetadataUrl(baseUrl)}
-curl -sS ${metadataUrl(baseUrl)}
+curl -sS ${metadataUrlsOf(baseUrl)[0]}
 \`\`\`
 
 The first document names the authorization server (\`${baseUrl}\`). The second one lists its endpoints and scopes, and takes
@@ -112,7 +105,7 @@ precedence over this page. ${baseUrl}/openapi.json describes the API.${ownResour
  */
 function foreignSteps({ baseUrl, resources }: AuthWalkthroughOptions, call: string): readonly string[] {
   const rows = resources.root.issuers.map(
-    (issuer) => `| \`${issuer}\` | ${metadataUrl(issuer)} | ${openidConfigurationUrl(issuer)} |`,
+    (issuer) => `| \`${issuer}\` | ${metadataUrlsOf(issuer).join(' | ')} |`,
   )
   return [
     `## 1. Discover
@@ -248,25 +241,16 @@ function tooManyRow({ bundledAuthorizationServer, routes }: AuthWalkthroughOptio
 }
 
 /**
- * Returns the metadata URL of an issuer. The well-known part is between host and path of the issuer. RFC 8414 section
- * 3.1.
- */
-function metadataUrl(issuer: string): string {
-  const { origin, pathname } = new URL(issuer)
-  return `${origin}${ENDPOINTS.authorizationServerMetadata}${pathname === '/' ? '' : pathname}`
-}
-
-/** Returns the OpenID Connect metadata URL of an issuer. OpenID Connect Discovery 1.0 section 4. */
-function openidConfigurationUrl(issuer: string): string {
-  return `${issuer.replace(/\/$/, '')}${ENDPOINTS.openidConfiguration}`
-}
-
-/**
  * Chooses a GET route without parameters, so that the example works for every reader. Prefers a route that has scopes
- * and also allows anonymous access.
+ * and also allows anonymous access. The token in the examples is for the root resource, so the route is in this resource.
  */
-function exampleRoute(routes: readonly PolicyRoute[]): PolicyRoute | undefined {
-  const plain = routes.filter((route) => route.methods.includes('GET') && !/[{*]/.test(route.path))
+export function exampleRoute({
+  routes,
+  resources: { root, ofTemplate },
+}: Pick<AuthWalkthroughOptions, 'routes' | 'resources'>): PolicyRoute | undefined {
+  const plain = routes.filter(
+    ({ methods, path }) => methods.includes('GET') && !/[{*]/.test(path) && ofTemplate(path)[0] === root,
+  )
   return plain.find((route) => route.scopes !== undefined && route.anonymous === 'allow') ?? plain[0]
 }
 

@@ -6,10 +6,18 @@ export type Representation = {
   readonly headers: readonly string[]
   readonly body: string
   readonly etag: string
+  /** Default: 200. */
+  readonly status?: 404
 }
 
-/** Returns the representation to send. `accept` is the `Accept` header of the request. */
-export type GatewayDocument = (accept: string | undefined) => Representation
+/**
+ * Returns the representation to send. `accept` is the `Accept` header of the request. `params` are the values of the
+ * parameters in the path.
+ */
+export type GatewayDocument = (
+  accept: string | undefined,
+  params?: Readonly<Record<string, string>>,
+) => Representation
 
 /** Creates a document on the first request for this document. The document never changes afterwards. */
 export function createLazily(write: () => Representation): GatewayDocument {

@@ -5,6 +5,7 @@ import { readResponse } from '../upstreams/read-response.ts'
 import type { Upstream } from '../upstreams/upstream.ts'
 import { type GatewayDocument, type Representation, representation } from './discovery-document.ts'
 import { buildOpenapi, type OpenapiOptions, type OpenapiSource } from './openapi.ts'
+import type { JsonObject } from './openapi-components.ts'
 
 export type DescribedPolicies = Pick<OpenapiOptions, 'routes' | 'match' | 'catalogue'>
 
@@ -15,13 +16,19 @@ export type OpenapiDocumentsOptions = Omit<OpenapiOptions, 'sources' | keyof Des
   readonly tickMs: () => number
 }
 
+export type OpenapiDocument = {
+  readonly json: GatewayDocument
+  /** Creates a document from the description. `render` runs again after the description has changed. */
+  derive(render: (openapi: JsonObject) => Representation): GatewayDocument
+}
+
 /** Caches the OpenAPI documents of upstreams, and builds `/openapi.json` from these documents. */
 export type OpenapiDocuments = {
   /**
    * Returns the document for a set of policies. The document is built on request, and built again after the document of
    * an upstream has changed.
    */
-  of(policies: DescribedPolicies): GatewayDocument
+  of(policies: DescribedPolicies): OpenapiDocument
   /**
    * Fetches the documents whose next fetch is due. Never rejects. After a failed fetch, the last document of the
    * upstream stays.
@@ -125,14 +132,25 @@ export function createOpenapiDocuments(options: OpenapiDocumentsOptions): Openap
 
   return {
     of(policies) {
-      let written: { readonly by: typeof cached; readonly document: Representation } | undefined
-      return () => {
-        if (written?.by !== cached) {
-          const description = buildOpenapi({ ...options, ...policies, sources: activeOnes(cached) })
-          const document = representation('application/json', JSON.stringify(description))
-          written = { by: cached, document }
+      const derive = (render: (openapi: JsonObject) => Representation): GatewayDocument => {
+        let written: { readonly by: JsonObject; readonly document: Representation } | undefined
+        return () => {
+          const description = describe()
+          if (written?.by !== description) written = { by: description, document: render(description) }
+          return written.document
         }
-        return written.document
+      }
+      let built: { readonly by: typeof cached; readonly description: JsonObject } | undefined
+      const describe = (): JsonObject => {
+        if (built?.by !== cached) {
+          const description = buildOpenapi({ ...options, ...policies, sources: activeOnes(cached) })
+          built = { by: cached, description }
+        }
+        return built.description
+      }
+      return {
+        json: derive((description) => representation('application/json', JSON.stringify(description))),
+        derive,
       }
     },
     refresh,

@@ -3,89 +3,124 @@ import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
-import { authWalkthroughDocument } from './auth-md.ts'
-import { createLazily, type GatewayDocument, representation } from './discovery-document.ts'
+import { errorCodeOf, errorIndexPage, errorPage } from '../pages/error-pages.ts'
+import type { FreePages } from '../pages/free-pages.ts'
+import { type LandingPageOptions, landingPage } from '../pages/landing-page.ts'
+import { llmsTxt } from '../pages/llms-txt.ts'
+import { prefersHtml } from '../pages/prefers-html.ts'
+import { signedInPage } from '../pages/reference-page.ts'
+import { renderMarkdown } from '../pages/render-markdown.ts'
+import { renderPage } from '../pages/render-page.ts'
+import { type AuthWalkthroughOptions, authWalkthrough, exampleRoute } from './auth-md.ts'
+import {
+  createLazily,
+  type GatewayDocument,
+  type Representation,
+  representation,
+} from './discovery-document.ts'
 
-/** Creates the documents that depend only on configuration and policies. */
+/** Documents of the gateway, without the documents that depend on the description of the API. */
+type StaticDocuments = Readonly<
+  Record<
+    'landing' | 'apiCatalog' | 'authWalkthrough' | 'llms' | 'errorIndex' | 'error' | 'signedIn',
+    GatewayDocument
+  >
+>
+
+/**
+ * Creates the documents that depend only on configuration and policies.
+ * @param options.pages the pages that the gateway serves.
+ */
 export function staticDocuments(
   config: GatewayConfig,
   policies: { readonly routes: readonly PolicyRoute[]; readonly catalogue: ScopeCatalogue },
-  resources: Resources,
-): Readonly<Record<'landing' | 'apiCatalog' | 'authWalkthrough', GatewayDocument>> {
-  const { baseUrl, name, limits } = config
+  options: { readonly resources: Resources; readonly pages: FreePages },
+): StaticDocuments {
+  const { baseUrl, name: apiName } = config
+  const { reference: hasReference, llms: hasLlms } = options.pages
+  const shared = {
+    apiName,
+    baseUrl,
+    bundledAuthorizationServer: config.authorizationServer !== undefined,
+    hasReference,
+  }
+  const walkthrough = { ...config, ...shared, ...policies, ...options }
+  const errors = new Map<string, Representation>()
   return {
-    landing: landingDocument(config),
+    landing: landingDocument({ ...shared, hasLlms, walkthrough }),
     apiCatalog: apiCatalogDocument(config),
-    authWalkthrough: createLazily(() =>
-      authWalkthroughDocument({
-        baseUrl,
-        name,
-        bundledAuthorizationServer: config.authorizationServer !== undefined,
-        ...policies,
-        resources,
-        limits,
-      }),
-    ),
+    authWalkthrough: walkthroughDocument(config.docs.enabled, walkthrough, shared),
+    llms: createLazily(() => representation('text/plain; charset=utf-8', llmsTxt(shared))),
+    errorIndex: createLazily(() => errorIndexPage(apiName)),
+    error(_accept, params) {
+      // All unknown codes share one page, so the map has a limited size.
+      const code = errorCodeOf(params?.['code'])
+      const page = errors.get(code) ?? errorPage(code, apiName)
+      errors.set(code, page)
+      return page
+    },
+    signedIn: createLazily(() => signedInPage(apiName)),
   }
 }
 
 /** Links to the machine-readable description and to the walkthrough. RFC 8631. */
-const LINKS = ['link', '</openapi.json>; rel="service-desc", </auth.md>; rel="service-doc"', 'vary', 'accept']
+const LINKS = ['link', '</openapi.json>; rel="service-desc", </auth.md>; rel="service-doc"']
+/** A cache must not return the representation for browsers to other clients. */
+const VARY_ACCEPT = ['vary', 'accept']
 
-const AUTHORIZATION_SERVER = [
-  'authorization_server_metadata',
-  ENDPOINTS.authorizationServerMetadata,
-  'Authorization server metadata',
-] as const
+const AUTHORIZATION_SERVER = ['authorization_server_metadata', ENDPOINTS.authorizationServerMetadata] as const
 
-/** Creates the document at `/`: HTML for a browser, the same links as JSON for other clients. */
-function landingDocument(options: {
-  readonly baseUrl: string
-  readonly name: string
-  /** `undefined`: the gateway does not forward to an authorization server. Other servers publish their own metadata. */
-  readonly authorizationServer: object | undefined
-}): GatewayDocument {
-  const { baseUrl, name } = options
+/** Creates the document at `/`: a page for browsers, and links as JSON for other clients. */
+function landingDocument(
+  options: Omit<LandingPageOptions, 'exampleUrl' | 'headers'> & {
+    readonly walkthrough: Pick<AuthWalkthroughOptions, 'routes' | 'resources'>
+  },
+): GatewayDocument {
+  const { baseUrl, apiName, walkthrough } = options
   const addresses = [
-    ['openapi', '/openapi.json', 'Description of the API, for tools'],
-    ['auth', '/auth.md', 'How to get a token, step by step'],
-    ['protected_resource_metadata', ENDPOINTS.protectedResourceMetadata, 'Protected resource metadata'],
-    ...(options.authorizationServer === undefined ? [] : [AUTHORIZATION_SERVER]),
+    ['openapi', '/openapi.json'],
+    ['auth', '/auth.md'],
+    ['protected_resource_metadata', ENDPOINTS.protectedResourceMetadata],
+    ...(options.bundledAuthorizationServer ? [AUTHORIZATION_SERVER] : []),
   ] as const
   const json = representation(
     'application/json',
     JSON.stringify({
-      name,
+      name: apiName,
       ...Object.fromEntries(addresses.map(([key, path]) => [key, `${baseUrl}${path}`])),
     }),
-    LINKS,
+    [...LINKS, ...VARY_ACCEPT],
   )
-  const items = addresses
-    .map(([, path, what]) => `<li><a href="${path}">${path}</a>: ${what}</li>`)
-    .join('\n')
-  const html = representation(
-    'text/html; charset=utf-8',
-    `<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${escapeHtml(name)}</title></head>
-<body><main><h1>${escapeHtml(name)}</h1>
-<p>Base URL: <code>${escapeHtml(baseUrl)}</code></p>
-<ul>
-${items}
-</ul></main></body>
-</html>
-`,
-    [
-      ...LINKS,
-      'content-security-policy',
-      "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ],
+  const page = createLazily(() =>
+    landingPage({
+      ...options,
+      exampleUrl: `${baseUrl}${exampleRoute(walkthrough)?.path ?? '/'}`,
+      headers: [...LINKS, ...VARY_ACCEPT],
+    }),
   )
-  return (accept) => (accept?.includes('text/html') === true ? html : json)
+  return (accept) => (prefersHtml(accept, 'application/json') ? page(accept) : json)
 }
 
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+/** Creates the document at `/auth.md`: a page for browsers, and Markdown for other clients. */
+function walkthroughDocument(
+  isRendered: boolean,
+  options: AuthWalkthroughOptions,
+  page: { readonly apiName: string; readonly hasReference: boolean },
+): GatewayDocument {
+  const markdown = createLazily(() =>
+    representation('text/markdown; charset=utf-8', authWalkthrough(options), VARY_ACCEPT),
+  )
+  const rendered = createLazily(() =>
+    renderPage({
+      ...page,
+      title: 'Get a token',
+      path: '/auth.md',
+      body: renderMarkdown(authWalkthrough(options)),
+      headers: VARY_ACCEPT,
+    }),
+  )
+  return (accept) =>
+    isRendered && prefersHtml(accept, 'text/markdown') ? rendered(accept) : markdown(accept)
 }
 
 /** Path of the API catalog. RFC 9727 section 2. */

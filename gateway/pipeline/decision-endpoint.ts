@@ -15,7 +15,7 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS)
 /** The gateway cannot apply this route without forwarding the request, so the route does not exist in this mode. */
 export const NOT_DECIDABLE: Rejection = Object.freeze({ rejected: 'route_unknown' })
 /** Targets of the documents, except `/`: some ingresses ask for each decision at `/`. */
-const DOCUMENT_TARGET = /^\/(?:\.well-known\/|openapi\.json(?:\?|$)|auth\.md(?:\?|$))/
+const DOCUMENT_TARGET = /^\/(?:\.well-known\/|docs(?:[/?]|$)|(?:openapi\.json|auth\.md|llms\.txt)(?:\?|$))/
 const NOT_PRINTABLE = /[^\x20-\x7e]/g
 
 /**

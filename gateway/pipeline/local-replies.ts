@@ -70,7 +70,7 @@ export function documentReply(
   if (known !== undefined && namesEtag(known, variant.etag))
     return { status: 304, headers: [...variant.headers, ...always], body: undefined }
   const toReply = ({ headers, body }: CodedContent): LocalReply => ({
-    status: 200,
+    status: document.status ?? 200,
     headers: [...headers, ...always],
     body,
   })

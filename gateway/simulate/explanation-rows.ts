@@ -12,7 +12,7 @@ import {
   formatScopeRule,
 } from '../../policy-engine/decide/describe-rules.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
-import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
+import { isPagePath, isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { abbreviateList } from '../observability/abbreviate-list.ts'
 import type { ExplainedSimulation } from './explain-simulation.ts'
 import { describeSettings } from './upstream-settings.ts'
@@ -230,7 +230,10 @@ function describeNoRoute({
   nearest,
 }: ExplainedSimulation): string {
   if (request === undefined) return `none: rejected before routing. ${response?.description ?? ''}`
-  if (isReservedPath(request.canonical.path)) return 'none: policies do not apply to this path of Scopegate'
+  const { path } = request.canonical
+  if (isReservedPath(path)) return 'none: policies do not apply to this path of Scopegate'
+  if (as === 'gateway' && isPagePath(path))
+    return 'none: the gateway serves a page here (docs in gateway.yaml) until a policy has this path'
   if (as === 'gateway') return 'none: the gateway itself responds to OPTIONS'
   if (rejection?.rejected === 'method_not_allowed')
     return `none: this path allows only ${rejection.allow.join(', ')}`

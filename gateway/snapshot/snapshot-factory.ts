@@ -1,6 +1,7 @@
 import { readImplication } from '../../oauth/scope.ts'
 import type { Steps } from '../../platform/diagnostics/run-sliced.ts'
 import type { FailureLog } from '../../platform/logging/failure-log.ts'
+import { unavailableRoute } from '../../policy-engine/decide/compile-policies.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { metadataAliases } from '../../policy-engine/match/authorization-server-routes.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
@@ -12,6 +13,8 @@ import { protectedResourceDocument } from '../discovery/protected-resource.ts'
 import { staticDocuments } from '../discovery/static-documents.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { findFreePages, NO_PAGES } from '../pages/free-pages.ts'
+import { referencePage } from '../pages/reference-page.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import { openAssertionKeys } from '../upstream-identity/assertion-keys.ts'
 import { createAssertions } from '../upstream-identity/assertions.ts'
@@ -70,8 +73,24 @@ export function createSnapshotFactory(
   const seesCertificates =
     config.clientCertificateHeader !== undefined || config.tls?.clientCertificates !== undefined
 
+  const referenceSettings = {
+    apiName: config.name,
+    baseUrl: config.baseUrl,
+    resources,
+    bundledAuthorizationServer: config.authorizationServer !== undefined,
+    clientId: config.docs.clientId,
+  }
+
   function* build(policies: CheckedPolicies): Steps<Snapshot> {
     const { routes, catalogue, operatorCatalogue, hash, unavailable } = policies
+    const description = openapi.of({
+      routes,
+      catalogue,
+      match: (method, path) => policyOf(snapshot.match(method, path)),
+    })
+    const pages = config.docs.enabled
+      ? findFreePages([...routes, ...unavailable.map(unavailableRoute)].map(({ path }) => path))
+      : NO_PAGES
     const snapshot: Snapshot = yield* buildSnapshot({
       policyRoutes: routes,
       unavailable,
@@ -83,14 +102,18 @@ export function createSnapshotFactory(
         ? metadataAliases(resources.all, config.baseUrl)
         : [],
       documents: {
-        ...staticDocuments(config, policies, resources),
-        openapi: openapi.of({
-          routes,
-          catalogue,
-          match: (method, path) => policyOf(snapshot.match(method, path)),
-        }),
+        ...staticDocuments(config, policies, { resources, pages }),
+        openapi: description.json,
+        reference: description.derive((document) =>
+          referencePage({
+            ...referenceSettings,
+            scopes: [...operatorCatalogue.values()],
+            openapi: document,
+          }),
+        ),
         assertionKeys: assertionKeysJson,
       },
+      pages,
       resources,
       resourceDocument: (resource) =>
         createLazily(() =>

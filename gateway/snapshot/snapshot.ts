@@ -19,6 +19,9 @@ import { API_CATALOG_PATH } from '../discovery/static-documents.ts'
 import { accessLogFields, scopesOf } from '../observability/access-log.ts'
 import { memoize } from '../observability/memoize.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
+import { ERRORS_PATH } from '../pages/error-pages.ts'
+import { ERROR_TEMPLATE, type FreePages, LLMS_PATH } from '../pages/free-pages.ts'
+import { REFERENCE_PATH, SIGNED_IN_PATH } from '../pages/reference-page.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import type { CreateAssertion } from '../upstream-identity/assertions.ts'
 import type { ClaimHeaders } from '../upstream-identity/identity-claims.ts'
@@ -50,7 +53,14 @@ export type SnapshotOptions = {
     readonly openapi: GatewayDocument
     readonly authWalkthrough: GatewayDocument
     readonly assertionKeys: GatewayDocument
+    readonly reference: GatewayDocument
+    readonly signedIn: GatewayDocument
+    readonly errorIndex: GatewayDocument
+    readonly error: GatewayDocument
+    readonly llms: GatewayDocument
   }
+  /** The pages that the gateway serves. */
+  readonly pages: FreePages
   /** Receives Security Event Tokens; undefined: no issuer may send Security Event Tokens. */
   readonly receiveEvent: ReceiveSecurityEvent | undefined
   readonly resources: Resources
@@ -99,6 +109,15 @@ function documentRoutes(options: SnapshotOptions): readonly Route[] {
     ['openapi', '/openapi.json', openapi],
     ['auth-walkthrough', '/auth.md', authWalkthrough],
     ['assertion-keys', ASSERTION_KEYS_PATH, assertionKeys],
+    ...(options.pages.reference
+      ? ([
+          ['docs', REFERENCE_PATH, options.documents.reference],
+          ['signed-in', SIGNED_IN_PATH, options.documents.signedIn],
+          ['errors', ERRORS_PATH, options.documents.errorIndex],
+          ['error', ERROR_TEMPLATE, options.documents.error],
+        ] as const)
+      : []),
+    ...(options.pages.llms ? ([['llms', LLMS_PATH, options.documents.llms]] as const) : []),
   ] as const
   const resources = options.resources.all.map(
     (resource) =>

@@ -1,6 +1,6 @@
 import type { CanonicalRequest } from '../match/canonical-request.ts'
 import { simulatedCall } from '../match/mcp-headers.ts'
-import { isReservedPath } from '../match/reserved-paths.ts'
+import { isPagePath, isReservedPath } from '../match/reserved-paths.ts'
 import type { Resource } from '../match/resources.ts'
 import type { Caller } from './caller.ts'
 import { decideAccess } from './check-access.ts'
@@ -76,7 +76,10 @@ export function decide(
   const selection = selectRoute(method, canonical, policies)
   const isOfPolicy = 'route' in selection && selection.route !== undefined
   if (!isOfPolicy && isReservedPath(canonical.path)) return LOCAL_REPLY
-  if ('rejected' in selection) return denied(selection)
+  if ('rejected' in selection)
+    return selection.rejected === 'route_unknown' && isPagePath(canonical.path)
+      ? LOCAL_REPLY
+      : denied(selection)
   const { route, params } = selection
   if (selection.kind === 'options') return { ...LOCAL_REPLY, route, params, preflight: selection.preflight }
   const matched = selection.route

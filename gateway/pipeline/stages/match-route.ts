@@ -33,7 +33,7 @@ export function matchRoute(context: CanonicalContext): StageResult | Promise<Sta
     case 'api':
       return selection.route.upstream === undefined ? checkDecisionOnly(context) : undefined
     case 'document':
-      return documentReply(context, selection.route.document(context.request.headers.accept))
+      return documentReply(context, selection.route.document(context.request.headers.accept, params))
     case 'unavailable':
       return POLICY_UNAVAILABLE
     default:
