@@ -25,11 +25,11 @@ export function landingPage(options: LandingPageOptions): Representation {
 <a class="button${hasReference && ' quiet'}" href="/auth.md">Read the walkthrough</a></div>
 <h2>Three steps to a token</h2>
 <ol class="cards steps">
-${steps(options).map(({ title, text, code }) => html`<li><h3>${title}</h3><p>${text}</p><pre tabindex="0"><code>${code}</code></pre></li>\n`)}</ol>
+${steps(options).map(({ title, text, code }) => html`<li><h3>${title}</h3><p>${text}</p><pre><code>${code}</code></pre></li>\n`)}</ol>
 <h2>Documents</h2>
 <ul class="cards">
 ${links(options).map(([path, title, text]) => html`<li><h3><a href="${path}">${title}</a></h3><p class="hint">${text}</p></li>\n`)}</ul>`
-  return renderPage({ title: apiName, apiName, path: '/', hasReference, body, headers: options.headers })
+  return renderPage({ title: 'Overview', apiName, path: '/', hasReference, body, headers: options.headers })
 }
 
 type Step = { readonly title: string; readonly text: Html | string; readonly code: string }

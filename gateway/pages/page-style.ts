@@ -1,8 +1,7 @@
-import { PAGE_COLORS } from '../../platform/pages/page-colors.ts'
+import { BASE_STYLE } from '../../platform/pages/base-style.ts'
 
 /** The stylesheet of the pages on the public port. */
-export const PAGE_STYLE = `${PAGE_COLORS}* { box-sizing: border-box; }
-body {
+export const PAGE_STYLE = `${BASE_STYLE}body {
   margin: 0; background: var(--ground); color: var(--text); overflow-wrap: anywhere;
   font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
 }
@@ -18,11 +17,11 @@ h1 { margin: 0 0 0.75rem; font-size: clamp(1.75rem, 5vw, 2.5rem); line-height: 1
 h2 { margin: 2.5rem 0 0.75rem; font-size: 1.375rem; line-height: 1.25; }
 h3 { margin: 0 0 0.5rem; font-size: 1.0625rem; }
 h4 { margin: 1.25rem 0 0.5rem; font-size: 0.9375rem; }
-p, ul, ol { margin: 0 0 1rem; }
+ul, ol { margin: 0 0 1rem; }
 .lead { max-width: 44rem; font-size: 1.125rem; color: var(--quiet); }
 .eyebrow { margin: 0 0 0.5rem; color: var(--quiet); font-size: 0.875rem; font-weight: 600; letter-spacing: 0.04em; }
-a { color: var(--accent); text-underline-offset: 0.15em; }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+.skip:focus { position: static; display: block; width: auto; height: auto; padding: 0.5rem 1.25rem; clip-path: none; }
+main:focus { outline: none; }
 code, pre, textarea { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.875em; }
 pre code { font-size: inherit; }
 pre {
@@ -43,12 +42,12 @@ pre {
   margin-right: 0.625rem; border-radius: 50%; background: var(--accent); color: var(--on-accent); font-size: 0.9375rem;
 }
 .actions { display: flex; flex-wrap: wrap; gap: 0.75rem; margin: 1.5rem 0 0; }
-button, .button {
-  display: inline-block; padding: 0.5rem 1rem; font: inherit; font-weight: 600; cursor: pointer; text-decoration: none;
+.button {
+  display: inline-block; padding: 0.625rem 1rem; font-weight: 600; text-decoration: none;
   color: var(--on-accent); background: var(--accent); border: 1px solid var(--accent); border-radius: 0.5rem;
 }
-button:hover, .button:hover { background: var(--accent-over); border-color: var(--accent-over); }
-button.quiet, .button.quiet { color: var(--accent); background: transparent; }
+.button:hover { background: var(--accent-over); border-color: var(--accent-over); }
+.button.quiet { color: var(--accent); background: transparent; }
 .scroll { overflow-x: auto; margin: 0 0 1rem; }
 table { width: 100%; border-collapse: collapse; font-size: 0.9375rem; }
 th, td { padding: 0.5rem 0.75rem 0.5rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
@@ -72,11 +71,8 @@ summary { cursor: pointer; padding: 0.5rem 0; }
 .scopes { margin-left: auto; color: var(--quiet); font-size: 0.8125rem; }
 .what { flex-basis: 100%; color: var(--quiet); font-size: 0.9375rem; }
 .hint { color: var(--quiet); font-size: 0.9375rem; }
-.notice, .wrong { margin: 0 0 1rem; padding: 0.75rem 1rem; border-left: 4px solid; border-radius: 0.25rem; }
-.notice { background: var(--notice); border-color: var(--notice-line); color: var(--notice-text); }
 .notice code, .notice a { color: inherit; }
-.wrong { background: var(--wrong); border-color: var(--wrong-line); color: var(--wrong-text); }
 [hidden] { display: none; }
 @media (max-width: 30rem) { main { padding-block: 1.25rem 3rem; } .scopes { margin-left: 0; } .cards > li, .panel { padding: 1rem; } }
-@media (forced-colors: active) { button, .button { border-color: ButtonText; } }
+@media (forced-colors: active) { .button { border-color: ButtonText; } }
 `

@@ -25,8 +25,7 @@ export function renderMarkdown(markdown: string): Html {
       at += 1
       const code = take((one) => !one.startsWith('```')).join('\n')
       at += 1
-      // A keyboard user must be able to scroll the block. WCAG 2.2 section 2.1.1.
-      blocks.push(html`<pre tabindex="0"><code>${code}</code></pre>`)
+      blocks.push(html`<pre><code>${code}</code></pre>`)
     } else if (line.startsWith('|')) blocks.push(renderTable(take((one) => one.startsWith('|'))))
     else if (line.startsWith('- '))
       blocks.push(

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { type Html, html } from '../../platform/pages/html.ts'
+import { securityHeaders } from '../../platform/pages/security-headers.ts'
 import { type Representation, representation } from '../discovery/discovery-document.ts'
 import { PAGE_STYLE } from './page-style.ts'
 
@@ -30,19 +31,22 @@ const STYLE_SOURCE = sourceOf(PAGE_STYLE)
  */
 export function renderPage(page: GatewayPage): Representation {
   const { title, apiName, body, script, connects } = page
-  const policy = [
-    "default-src 'none'",
+  const sources = [
     `style-src ${STYLE_SOURCE}`,
     ...(script === undefined ? [] : [`script-src ${sourceOf(script)}`]),
     ...(connects === undefined ? [] : [`connect-src ${["'self'", ...connects].join(' ')}`]),
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
   ]
+  // The representation has its own cache headers: the pages are equal for all clients.
+  const {
+    'content-type': contentType = '',
+    'cache-control': _cache,
+    'x-content-type-options': _type,
+    ...headers
+  } = securityHeaders(sources, [])
   const head = html`<meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${title === apiName ? title : `${title} · ${apiName}`}</title>`
+<title>${title} · ${apiName}</title>`
   // The browser must receive style and script byte for byte, because the policy contains their hashes.
   const markup = `<!doctype html>
 <html lang="en">
@@ -52,22 +56,15 @@ ${head}
 </head>
 <body>
 ${navigation(page)}
-<main>
+<main id="content" tabindex="-1">
 ${body}
 </main>${script === undefined ? '' : `\n<script type="module">${script}</script>`}
 </body>
 </html>
 `
-  const found = representation('text/html; charset=utf-8', markup, [
+  const found = representation(contentType, markup, [
     ...(page.headers ?? []),
-    'content-security-policy',
-    policy.join('; '),
-    'referrer-policy',
-    'no-referrer',
-    'x-frame-options',
-    'DENY',
-    'cross-origin-opener-policy',
-    'same-origin',
+    ...Object.entries(headers).flat(),
   ])
   return page.status === undefined ? found : Object.freeze({ ...found, status: page.status })
 }
@@ -78,7 +75,8 @@ function navigation({ apiName, path, hasReference }: GatewayPage): Html {
     ['/auth.md', 'Get a token'] as const,
     ...(hasReference ? [['/docs/errors', 'Errors'] as const] : []),
   ]
-  return html`<header><div class="bar">
+  return html`<a class="skip unseen" href="#content">Skip to the content</a>
+<header><div class="bar">
 <a class="home" href="/">${apiName}</a>
 <nav aria-label="Pages"><ul>${pages.map(
     ([href, text]) =>
