@@ -14,6 +14,7 @@ import { formatBanner } from './banner.ts'
 import { isPortFree } from './choose-port.ts'
 import { findForeignVariables } from './foreign-variables.ts'
 import { formatLogLine } from './format-log-line.ts'
+import { createHints, type HintOf } from './hints.ts'
 import { startAll } from './start-all.ts'
 import { type Child, startChild } from './start-child.ts'
 
@@ -36,12 +37,13 @@ export async function dev(given: ParsedArguments, terminal: Terminal): Promise<n
   if (!(await isPortFree(port))) throw portTaken(port)
   const baseUrl = `http://127.0.0.1:${port}`
   const foreign = findForeignVariables({ configDir, env: process.env })
+  const hint = createHints(baseUrl)
   const children: Child[] = []
   let stopping = false
   const start = (name: string, module: string, env: Record<string, string>): Child => {
     // During shutdown, the programs report lost connections to each other, which are expected.
     const onLine = (line: string): void => {
-      if (!stopping) show(name, line)
+      if (!stopping) show(name, line, hint)
     }
     const settings = {
       SCOPEGATE_CONFIG_DIR: configDir,
@@ -67,7 +69,7 @@ export async function dev(given: ParsedArguments, terminal: Terminal): Promise<n
     ])
     if (started !== 'stop') {
       const { routes } = (await openPolicySet({ configDir, policiesDir, env: terminal.env })).policies
-      process.stdout.write(formatBanner({ baseUrl, dataDir, routes, startedAtMs, ...started }))
+      process.stdout.write(formatBanner({ baseUrl, routes, startedAtMs, ...started }))
       const ended = Promise.race(
         children.map(async (child) => ({ name: child.name, code: await child.ended })),
       )
@@ -130,8 +132,8 @@ function prepareDataFolder(dataDir: string): string {
   }
 }
 
-function show(name: string, line: string): void {
-  const text = formatLogLine(name, line)
+function show(name: string, line: string, hint: HintOf): void {
+  const text = formatLogLine(name, line, hint)
   if (text !== undefined) process.stdout.write(`${text}\n`)
 }
 

@@ -1,15 +1,22 @@
 import { styleText } from 'node:util'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
+import type { HintOf } from './hints.ts'
 
 /**
  * Formats a line of a service's log for a terminal. Shows decisions and policy reloads of the gateway, warnings and
  * errors of every service, and lines that are not JSON. Skips all other lines.
+ * @param hint returns a line below a decision. Default: none.
  * @returns the line, or undefined for a skipped line.
  */
-export function formatLogLine(service: string, line: string): string | undefined {
+export function formatLogLine(
+  service: string,
+  line: string,
+  hint: HintOf = () => undefined,
+): string | undefined {
   const entry = parse(line)
   if (entry === undefined) return line.trim() === '' ? undefined : `${service}: ${line}`
-  if (entry['event'] === 'access') return service === 'gateway' ? formatDecision(entry) : undefined
+  if (entry['event'] === 'access')
+    return service === 'gateway' ? withHint(formatDecision(entry), hint(entry)) : undefined
   if (entry['event'] === 'policy_reloaded')
     return `${styleText('green', 'policies')}  ${String(entry['msg'])}: ${String(entry['routes'])} routes`
   if (entry['level'] !== 'warn' && entry['level'] !== 'error' && entry['level'] !== 'fatal') return undefined
@@ -19,6 +26,10 @@ export function formatLogLine(service: string, line: string): string | undefined
   // `diagnostics` contains the problems in edited policies, with their source lines.
   const shown = typeof entry['diagnostics'] === 'string' ? `\n\n${entry['diagnostics']}\n` : ''
   return `${label}  ${service}: ${String(entry['msg'] ?? entry['event'] ?? '')}${detail}${shown}`
+}
+
+function withHint(decision: string, hint: string | undefined): string {
+  return hint === undefined ? decision : `${decision}\n${' '.repeat(10)}${styleText('yellow', hint)}`
 }
 
 function formatDecision(entry: Readonly<Record<string, unknown>>): string {
@@ -34,7 +45,7 @@ function formatDecision(entry: Readonly<Record<string, unknown>>): string {
     styleText('dim', String(entry['time'] ?? '').slice(11, 19)),
     styleText(colour, decision.padEnd(9)),
     styleText(status < 400 ? 'green' : status < 500 ? 'yellow' : 'red', String(status)),
-    `${String(entry['http.request.method'])} ${String(entry['url.path'] ?? '(no path)')}`,
+    `${String(entry['http.request.method'] ?? '-')} ${String(entry['url.path'] ?? '(no path)')}`,
     styleText(
       'dim',
       `${String(entry['route'] ?? '-')}  ${reason}${who}${missing}  ${String(entry['duration_ms'])} ms`,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { exampleTarget } from '../../../../cli/commands/dev/banner.ts'
+import { exampleTarget, formatBanner } from '../../../../cli/commands/dev/banner.ts'
 import { aPolicyRoute } from '../../../fixtures/a-policy-route.ts'
 
 const get = (path: string, anonymous: 'allow' | 'challenge' = 'allow') => aPolicyRoute({ path, anonymous })
@@ -34,4 +34,19 @@ t.test('the suggested path has a value for each parameter and no wildcard', asyn
 t.test('the banner does not suggest a route that requires a header', async (t) => {
   const mcp = aPolicyRoute({ path: '/mcp', matchHeaders: [{ name: 'mcp-method', value: 'ping' }] })
   t.equal(exampleTarget([mcp]), undefined)
+})
+
+t.test('the banner has at most 12 lines, and shows no routes', async (t) => {
+  const routes = ['/v1/trains', '/v1/lines', '/v1/stations'].map((path) => get(path))
+  const text = formatBanner({
+    baseUrl: 'http://127.0.0.1:8080',
+    routes,
+    startedAtMs: performance.now(),
+    gateway: { url: 'http://127.0.0.1:8080', managementUrl: 'http://127.0.0.1:9091' },
+    takenManagementPort: 9090,
+  })
+  t.ok(text.trim().split('\n').length <= 12, text)
+  t.notMatch(text, '/v1/lines')
+  t.match(text, 'routes --url http://127.0.0.1:9091')
+  t.match(text, 'http://127.0.0.1:9091  (port 9090 was in use)')
 })

@@ -1,0 +1,35 @@
+/** Returns a hint for an access log entry of the gateway; undefined: no hint. */
+export type HintOf = (entry: Readonly<Record<string, unknown>>) => string | undefined
+
+/**
+ * Creates the hints of `scopegate dev` for the most frequent mistakes with a new installation. Each hint names the remedy,
+ * and occurs only once. The text contains no data of the client.
+ */
+export function createHints(baseUrl: string): HintOf {
+  const shown = new Set<string>()
+  return (entry) => {
+    const hint = hintFor(entry, baseUrl)
+    if (hint === undefined || shown.has(hint)) return undefined
+    shown.add(hint)
+    return hint
+  }
+}
+
+function hintFor(entry: Readonly<Record<string, unknown>>, baseUrl: string): string | undefined {
+  const text = (key: string): string => (typeof entry[key] === 'string' ? entry[key] : '')
+  const errors = `${baseUrl}/docs/errors`
+  const status = entry['http.response.status_code']
+  if (status === 401 && text('auth.reason') === 'anonymous')
+    return `The request has no token. Sign in at ${baseUrl}/docs, or follow ${baseUrl}/auth.md. See ${errors}/unauthorized`
+  if (status === 401)
+    return `The token is not valid (${text('auth.reason')}). Sign in again at ${baseUrl}/docs. See ${errors}/invalid_token`
+  if (status === 403 && text('auth.reason') === 'insufficient_scope')
+    return `The token lacks a scope. At ${baseUrl}/docs, select the scope and sign in again. See ${errors}/insufficient_scope`
+  if (status === 400 && text('http.request.method') === '')
+    return `The client sent no HTTP request. This port has no TLS: use ${baseUrl}, not https.`
+  if (status === 404 && text('route') === '')
+    return `No policy has this path. scopegate explain GET <path> shows the nearest route. See ${errors}/not_found`
+  if (status === 502)
+    return `The upstream ${text('upstream')} cannot be reached (${text('error.code')}). Start it, or correct its url in upstreams.yaml. See ${errors}/upstream_unavailable`
+  return undefined
+}

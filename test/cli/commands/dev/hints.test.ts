@@ -1,0 +1,52 @@
+import { stripVTControlCharacters } from 'node:util'
+import t from 'tap'
+import { formatLogLine } from '../../../../cli/commands/dev/format-log-line.ts'
+import { createHints } from '../../../../cli/commands/dev/hints.ts'
+
+const BASE_URL = 'http://127.0.0.1:8080'
+
+const MISTAKES: readonly (readonly [name: string, entry: object, hint: string])[] = [
+  [
+    'a request without a token',
+    { 'http.response.status_code': 401, 'auth.reason': 'anonymous' },
+    'The request has no token. Sign in at http://127.0.0.1:8080/docs',
+  ],
+  [
+    'a token that is not valid',
+    { 'http.response.status_code': 401, 'auth.reason': 'expired' },
+    'The token is not valid (expired).',
+  ],
+  [
+    'a missing scope',
+    { 'http.response.status_code': 403, 'auth.reason': 'insufficient_scope' },
+    'At http://127.0.0.1:8080/docs, select the scope and sign in again.',
+  ],
+  ['an unknown path', { 'http.response.status_code': 404 }, 'No policy has this path.'],
+  [
+    'an upstream that does not run',
+    { 'http.response.status_code': 502, route: 'mine/read', upstream: 'mine', 'error.code': 'ECONNREFUSED' },
+    'The upstream mine cannot be reached (ECONNREFUSED).',
+  ],
+  [
+    'TLS on a port without TLS',
+    { 'http.response.status_code': 400, 'http.request.method': undefined },
+    'This port has no TLS: use http://127.0.0.1:8080, not https.',
+  ],
+]
+
+for (const [name, fields, expected] of MISTAKES)
+  t.test(`the terminal shows the remedy for ${name} once`, async (t) => {
+    const hint = createHints(BASE_URL)
+    const entry = { event: 'access', 'http.request.method': 'GET', 'url.path': '/x', ...fields }
+    const show = () => stripVTControlCharacters(formatLogLine('gateway', JSON.stringify(entry), hint) ?? '')
+    const [, below] = show().split('\n')
+    t.match(below, expected)
+    t.notMatch(show(), '\n', 'the second request has no hint')
+  })
+
+t.test('the terminal shows no hint for an allowed request, and for a 404 of the upstream', async (t) => {
+  const hint = createHints(BASE_URL)
+  t.equal(hint({ 'http.response.status_code': 200 }), undefined)
+  t.equal(hint({ 'http.response.status_code': 404, route: 'courses/read-course' }), undefined)
+  t.equal(hint({ 'http.response.status_code': 403, 'auth.reason': 'condition' }), undefined)
+})
