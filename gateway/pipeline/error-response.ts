@@ -47,7 +47,7 @@ const FIXED = {
     status: 400,
     error: 'invalid_request',
     description:
-      'This path requires MCP revision 2026-07-28 or later: send MCP-Protocol-Version, Mcp-Method and Mcp-Name.',
+      'This path requires MCP revision 2026-07-28 or later: send MCP-Protocol-Version, Mcp-Method, Mcp-Name and the Mcp-Param headers of the tool.',
   },
   mcp_headers_differ: {
     status: 400,
@@ -73,7 +73,8 @@ const FIXED = {
   mcp_tools_unreadable: {
     status: 502,
     error: 'upstream_unavailable',
-    description: 'The gateway cannot filter the tool list of the upstream service.',
+    description:
+      'The gateway cannot filter the tool list of the upstream service. The operator of the service must send a smaller list in valid JSON.',
   },
   upstream_timed_out: {
     status: 504,

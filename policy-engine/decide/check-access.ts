@@ -58,6 +58,23 @@ export function decideAccess(
   return rejection && { rejection, isAuditOnly: isAuditOnly(rejection, policy.enforce) }
 }
 
+/**
+ * Rejects a request without a token before its route is known, if no possible route allows it. The challenge has the
+ * scopes that all possible routes require.
+ */
+export function rejectAnonymous(
+  routes: readonly { readonly access: AccessRule; readonly policy: { readonly enforce: EnforceRule } }[],
+): Rejection | undefined {
+  if (routes.some(({ access, policy }) => access.anonymous === 'allow' || policy.enforce === 'report'))
+    return undefined
+  const [first = NONE, ...others] = routes.map(({ access }) => access.scopes?.needed ?? NONE)
+  return {
+    rejected: 'token_missing',
+    anonymous: routes.every(({ access }) => access.anonymous === 'challenge') ? 'challenge' : 'deny',
+    needed: first.filter((scope) => others.every((needed) => needed.includes(scope))),
+  }
+}
+
 /** Returns whether a denial is audit-only. The gateway always rejects an invalid token. */
 function isAuditOnly({ rejected }: Rejection, enforce: EnforceRule): boolean {
   return enforce === 'report' && AUDITABLE.includes(rejected)

@@ -3,7 +3,7 @@ import { simulatedCall } from '../match/mcp-headers.ts'
 import { isPagePath, isReservedPath } from '../match/reserved-paths.ts'
 import type { Resource } from '../match/resources.ts'
 import type { Caller } from './caller.ts'
-import { decideAccess } from './check-access.ts'
+import { decideAccess, rejectAnonymous } from './check-access.ts'
 import { bodyLimitOf, checkLimits } from './check-limits.ts'
 import type { CompiledPolicies, CompiledRoute } from './compile-policies.ts'
 import { NO_POSSESSION_PROOF, type PossessionProof } from './confirmation.ts'
@@ -54,7 +54,7 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 /**
  * Decides on a request without a socket and without an issuer. Pure.
  * Calls the same functions in the same order as the stages of the server (`gateway/pipeline/pipeline.ts`):
- * - `withSimulatedCall()`: stage `readMcpCall`
+ * - `rejectEarly()` and `withSimulatedCall()`: stage `readMcpCall`
  * - `selectRoute()`: stage `matchRoute`
  * - `readCredentials()`: stage `readToken`
  * - `callerOf()`: stages `validateToken` and `verifyPossession`
@@ -71,7 +71,10 @@ export function decide(
   policies: Pick<CompiledPolicies, 'match' | 'routesAt' | 'mcpRoutes'>,
 ): Decision {
   const { method, nowSeconds, limits, possessionProof = NO_POSSESSION_PROOF } = request
-  const canonical = withSimulatedCall(request, policies)
+  const mcpRoutes = policies.mcpRoutes(method, request.canonical.path)?.filter((route) => 'policy' in route)
+  const early = mcpRoutes && rejectEarly(request, callerOf, mcpRoutes)
+  if (early !== undefined) return denied(early)
+  const canonical = mcpRoutes === undefined ? request.canonical : withSimulatedCall(request.canonical)
   if ('rejected' in canonical) return denied(canonical)
   const selection = selectRoute(method, canonical, policies)
   const isOfPolicy = 'route' in selection && selection.route !== undefined
@@ -111,12 +114,23 @@ export function decide(
   }
 }
 
+/** Rejects a client before the server reads the MCP call from the body. */
+function rejectEarly(
+  { canonical, limits }: DecisionRequest,
+  callerOf: (resource: Resource) => Caller | Rejection | undefined,
+  routes: readonly CompiledRoute[],
+): Rejection | undefined {
+  const [route] = routes
+  if (route === undefined) return undefined
+  const credentials = readCredentials(canonical, limits)
+  if ('rejected' in credentials) return credentials
+  const caller = callerOf(route.resourceOf(canonical.path))
+  if (caller === undefined) return rejectAnonymous(routes)
+  return 'rejected' in caller ? caller : undefined
+}
+
 /** Adds the MCP call on a path with `mcp.readBody`. The server reads the call from the body: stage `readMcpCall`. */
-function withSimulatedCall(
-  { method, canonical }: DecisionRequest,
-  policies: Pick<CompiledPolicies, 'mcpRoutes'>,
-): CanonicalRequest | Rejection {
-  if (policies.mcpRoutes(method, canonical.path) === undefined) return canonical
+function withSimulatedCall(canonical: CanonicalRequest): CanonicalRequest | Rejection {
   const mcpCall = simulatedCall(canonical.headers)
   return 'rejected' in mcpCall ? mcpCall : { ...canonical, headers: { ...canonical.headers, mcpCall } }
 }

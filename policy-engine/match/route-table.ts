@@ -147,7 +147,7 @@ export function* buildRouteTableSliced<T extends Routable>(routes: readonly T[])
       return found
     },
     mcpRoutes(method: string, path: string): readonly T[] | undefined {
-      if (!readsBodies || method !== MCP_METHOD || !path.startsWith('/')) return undefined
+      if (!readsBodies || !path.startsWith('/')) return undefined
       return (find(method, path, protect(path))?.store as PathEntry<T> | undefined)?.mcpRoutes
     },
   })

@@ -1,7 +1,9 @@
+import { rejectAnonymous } from '../../../policy-engine/decide/check-access.ts'
 import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { checkMcpHeaders, NO_MCP_MESSAGE } from '../../../policy-engine/match/mcp-headers.ts'
 import { checkMcpContent, readMcpCall as readCall } from '../../mcp/read-call.ts'
-import type { Route } from '../../snapshot/route.ts'
+import type { ApiRoute } from '../../snapshot/route.ts'
+import { readAccessToken, validateAccessToken } from '../authenticate.ts'
 import { NOT_DECIDABLE } from '../decision-endpoint.ts'
 import { readBody } from '../read-body.ts'
 import type { CanonicalContext } from '../request-context.ts'
@@ -13,9 +15,12 @@ const TOO_LARGE: Rejection = Object.freeze({ rejected: 'body_too_large', limitBy
 
 /**
  * Reads the MCP call from the body of a POST request, if a route of the path has `mcp.readBody`. Otherwise, the body stays
- * unread. Reads `method`, `canonical` and `request`. Sets `body`, and `mcpCall` in the headers of `canonical`.
- * @returns a promise, or a rejection: `mcp_body_invalid` or `mcp_headers_differ` (400), `body_too_large` (413),
- * `body_timed_out` (408), or `route_unknown` (404) if this server does not get the body.
+ * unread. Before that, validates the token, so that a client without access cannot make the gateway keep a body.
+ * Reads `method`, `canonical` and `request`. Sets `body`, and `mcpCall` in the headers of `canonical`, and the fields of
+ * the stages `readToken` and `validateToken`.
+ * @returns a promise, or a rejection: of `readToken` and `validateToken`, `token_missing` (401), `mcp_body_invalid` or
+ * `mcp_headers_differ` (400), `body_too_large` (413), `body_timed_out` (408), or `route_unknown` (404) if this server does
+ * not get the body.
  */
 export function readMcpCall(
   context: CanonicalContext,
@@ -24,10 +29,37 @@ export function readMcpCall(
   const routes = services.snapshot().mcpRoutes(method, canonical.path)
   if (routes === undefined) return undefined
   if (!services.forwards) return NOT_DECIDABLE
-  const { headers } = canonical
+  const candidates = routes.filter((route) => route.kind === 'api')
+  const rejection = authenticate(context, candidates)
+  if (!(rejection instanceof Promise)) return rejection ?? readCallOf(context, candidates)
+  return rejection.then((found) => {
+    if (found !== undefined || context.response.destroyed) return found
+    return readCallOf(context, candidates)
+  })
+}
+
+/** Rejects a client that no route of the path allows. The routes have the same path, so they have one resource. */
+function authenticate(
+  context: CanonicalContext,
+  routes: readonly ApiRoute[],
+): Rejection | undefined | Promise<Rejection | undefined> {
+  const [route] = routes
+  if (route === undefined) return undefined
+  const rejection = readAccessToken(context, route)
+  if (rejection !== undefined) return rejection
+  return context.token === undefined ? rejectAnonymous(routes) : validateAccessToken(context, route)
+}
+
+function readCallOf(
+  context: CanonicalContext,
+  routes: readonly ApiRoute[],
+): Rejection | Promise<Rejection | undefined> {
+  const { headers } = context.canonical
   if (headers.body === 'none') return NO_MCP_MESSAGE
   if (headers.contentLength > BODY_LIMIT_BYTES) return TOO_LARGE
-  return checkMcpContent(headers) ?? readFromBody(context, longestTimeoutOf(routes))
+  // The route of the request is unknown until the gateway has read the body.
+  const timeoutMs = Math.max(...routes.map((route) => route.timeoutMs))
+  return checkMcpContent(headers) ?? readFromBody(context, timeoutMs)
 }
 
 async function readFromBody(context: CanonicalContext, timeoutMs: number): Promise<Rejection | undefined> {
@@ -43,9 +75,4 @@ async function readFromBody(context: CanonicalContext, timeoutMs: number): Promi
   context.body = body.bytes
   context.canonical = { ...canonical, headers: { ...canonical.headers, mcpCall } }
   return undefined
-}
-
-/** The route of the request is unknown until the gateway has read the body. */
-function longestTimeoutOf(routes: readonly Route[]): number {
-  return Math.max(...routes.map((route) => (route.kind === 'api' ? route.timeoutMs : 0)))
 }

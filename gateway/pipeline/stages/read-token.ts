@@ -1,9 +1,6 @@
-import {
-  REPEATED_AUTHORIZATION,
-  readCredentials,
-  schemeOf,
-} from '../../../policy-engine/decide/read-credentials.ts'
+import { REPEATED_AUTHORIZATION } from '../../../policy-engine/decide/read-credentials.ts'
 import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
+import { readAccessToken } from '../authenticate.ts'
 import type { MatchedContext } from '../request-context.ts'
 
 /**
@@ -12,19 +9,8 @@ import type { MatchedContext } from '../request-context.ts'
  * @returns the rejection `credentials_ambiguous` (400), or `proof_invalid` or `token_invalid` (401).
  */
 export function readToken(context: MatchedContext): Rejection | undefined {
-  const { route, canonical, services } = context
-  const { headers } = canonical
+  const { route, canonical } = context
   if (route.kind === 'authorization_server')
-    return headers.authorizationCount > 1 ? REPEATED_AUTHORIZATION : undefined
-  if (route.kind !== 'api') return undefined
-  context.resource = route.resourceOf(canonical.path)
-  const credentials = readCredentials(canonical, services.limits)
-  if ('rejected' in credentials) {
-    context.credential = schemeOf(headers.authorization)
-    return credentials
-  }
-  if (credentials.kind === 'anonymous') return undefined
-  context.token = credentials.token
-  context.credential = credentials.kind
-  return undefined
+    return canonical.headers.authorizationCount > 1 ? REPEATED_AUTHORIZATION : undefined
+  return route.kind === 'api' ? readAccessToken(context, route) : undefined
 }

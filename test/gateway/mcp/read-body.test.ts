@@ -20,8 +20,13 @@ routes:
   - { name: read, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call, mcp-name: read } }, scopes: { all: [courses:read] } }
   - { name: write, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call, mcp-name: write } }, scopes: { all: [courses:write] } }
   - { name: stream, match: { methods: [GET], path: /mcp }, scopes: { all: [courses:read] } }
-  - { name: small, match: { methods: [POST], path: /small }, bodyLimit: 32B }
+  - { name: small, match: { methods: [POST], path: /small }, bodyLimit: 32B, scopes: { all: [courses:read] } }
   - { name: slow, match: { methods: [POST], path: /slow }, timeout: 50ms }
+  - { name: open, match: { methods: [POST], path: /open, headers: { mcp-method: tools/list } }, anonymous: allow }
+  - { name: closed, match: { methods: [POST], path: /open, headers: { mcp-method: tools/call } }, anonymous: deny }
+  - { name: audited, match: { methods: [POST], path: /audited }, enforce: report }
+  - { name: denied, match: { methods: [POST], path: /denied, headers: { mcp-method: tools/list } }, anonymous: deny }
+  - { name: listed, match: { methods: [POST], path: /denied, headers: { mcp-method: ping } } }
   - { name: plain, match: { methods: [POST], path: /plain }, mcp: { readBody: false }, scopes: { all: [courses:read] } }
 `
 const VERSION = { 'mcp-protocol-version': '2026-07-28' }
@@ -71,9 +76,48 @@ t.test('matches a request without MCP headers by its body, and forwards the same
   t.same(denied.forwarded, [])
   t.equal((await post(call('tools/call', 'drop'))).status, 404)
   t.equal((await post(call('initialize'))).status, 404, 'the request lacks no header')
-  const challenged = await post(call('tools/call', 'write'), { token: undefined })
-  t.equal(challenged.status, 401)
-  t.match(challenged.headers.get('www-authenticate'), 'scope="courses:write"')
+})
+
+t.test('rejects a client without access before it reads the body', async (t) => {
+  const ask = (path: string, headers: string) =>
+    under.raw(
+      `POST ${path} HTTP/1.1\r\nhost: api.test\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 99\r\n${headers}\r\n`,
+    )
+  for (const [what, path, headers, expected] of [
+    ['no token', '/mcp', '', /^HTTP\/1\.1 401 [\s\S]*Bearer resource_metadata=/],
+    ['no token, where one route does not challenge', '/denied', '', /^HTTP\/1\.1 401 (?![\s\S]*metadata)/],
+    ['an unknown token', '/mcp', 'authorization: Bearer unknown\r\n', /^HTTP\/1\.1 401 [\s\S]*invalid_token/],
+    ['an unknown token on an open path', '/open', 'authorization: Bearer unknown\r\n', /^HTTP\/1\.1 401 /],
+    ['an unreadable token', '/mcp', 'authorization: Basic YTpi\r\n', /^HTTP\/1\.1 401 [\s\S]*invalid_token/],
+    [
+      'two tokens',
+      '/mcp',
+      `authorization: Bearer ${token}\r\nauthorization: Bearer ${token}\r\n`,
+      /^HTTP\/1\.1 400 [\s\S]*exactly one Authorization header/,
+    ],
+    [
+      'a token in the query',
+      `/mcp?access_token=${token}`,
+      '',
+      /^HTTP\/1\.1 400 [\s\S]*Send the access token in the Authorization header/,
+    ],
+  ] as const)
+    t.match(await ask(path, headers), expected, what)
+  const challenge = async (path: string) => (await post('garbage', { token: undefined, path })).headers
+  t.notMatch((await challenge('/mcp')).get('www-authenticate'), 'scope=', 'the tool is unknown')
+  t.match(
+    (await challenge('/small')).get('www-authenticate'),
+    'scope="courses:read"',
+    'all routes require it',
+  )
+})
+
+t.test('reads the body of a client without a token if a route of the path allows it', async (t) => {
+  const ask = (path: string, body: string) => post(body, { token: undefined, path })
+  t.equal((await ask('/open', call('tools/list'))).status, 200)
+  t.equal((await ask('/open', call('tools/call', 'read'))).status, 401)
+  t.equal((await ask('/open', 'garbage')).status, 400)
+  t.equal((await ask('/audited', call('tools/call', 'read'))).status, 200)
 })
 
 t.test('denies a call whose headers differ from the body', async (t) => {
@@ -120,7 +164,7 @@ t.test('rejects a body that is not one plain MCP message', async (t) => {
     t.match(answer.json, { error: 'invalid_request' }, what)
     t.same(answer.forwarded, [], what)
   }
-  await until('the gateway logs the last rejection', async () => logged('mcp_body_invalid') === 11)
+  await until('the gateway logs the last rejection', async () => logged('mcp_body_invalid') === 12)
 })
 
 t.test('reads at most 64 KiB', async (t) => {
@@ -148,7 +192,7 @@ t.test('reads at most 64 KiB', async (t) => {
 
 t.test('rejects a body that arrives too slowly, and survives a client that leaves', async (t) => {
   const head = (path: string) =>
-    `POST ${path} HTTP/1.1\r\nhost: api.test\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{`
+    `POST ${path} HTTP/1.1\r\nhost: api.test\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{`
   const open = () => connect(Number(new URL(gateway.url).port), '127.0.0.1').on('error', () => undefined)
   const slow = open()
   slow.write(head('/slow'))

@@ -63,7 +63,7 @@ const ROWS: readonly Row[] = [
     {
       error: 'invalid_request',
       error_description:
-        'This path requires MCP revision 2026-07-28 or later: send MCP-Protocol-Version, Mcp-Method and Mcp-Name.',
+        'This path requires MCP revision 2026-07-28 or later: send MCP-Protocol-Version, Mcp-Method, Mcp-Name and the Mcp-Param headers of the tool.',
       request_id: 'ID',
     },
   ],
