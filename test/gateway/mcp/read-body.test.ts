@@ -214,6 +214,18 @@ t.test('asks a client that waits for 100 (Continue) to send the body once', asyn
   t.match(answer, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /)
 })
 
+t.test('counts one validation of the token for each request', async (t) => {
+  const countOf = async () => {
+    const text = await (await fetch(`${gateway.managementUrl}/metrics`)).text()
+    return Number(
+      /^scopegate_token_validation_duration_seconds_count\{.*cache="hit"\} (\d+)$/m.exec(text)?.[1],
+    )
+  }
+  const before = await countOf()
+  await post(call('tools/call', 'read'))
+  t.equal(await countOf(), before + 1)
+})
+
 t.test('reads no other bodies', async (t) => {
   t.equal((await send(`${gateway.url}/mcp`, { token })).status, 200, 'GET')
   const answer = await post('garbage', { path: '/plain' })

@@ -131,6 +131,23 @@ t.test('decide() takes the MCP call of a simulated request from its headers', as
   t.match(ask('mcp-method', 'tools/call').rejection, { rejected: 'mcp_headers_differ' })
   t.match(ask('mcp-method', 'ping', 'mcp-name', 'a').rejection, { rejected: 'mcp_headers_differ' })
   t.match(ask(...call, 'a', 'mcp-name', 'b').rejection, { rejected: 'mcp_headers_differ' })
+
+  const closed = policiesOf(
+    { ...route('tools/a', 'a'), anonymous: 'challenge' },
+    { ...route('tools/b', 'b'), anonymous: 'challenge' },
+  )
+  const noBody = aRequest({ method: 'POST', path: '/mcp' })
+  t.match(decideFor(noBody, undefined, closed), {
+    outcome: 'challenge',
+    rejection: { rejected: 'token_missing' },
+  })
+  t.match(decideFor(noBody, aCaller({}), closed).rejection, { rejected: 'mcp_body_invalid' })
+  const twice = aRequest({
+    method: 'POST',
+    path: '/mcp',
+    headers: ['authorization', 'Bearer a', 'authorization', 'Bearer b'],
+  })
+  t.match(decideFor(twice, undefined, tools).rejection, { rejected: 'credentials_ambiguous' })
 })
 
 t.test('decide() returns the caller identity and the upstream path', async (t) => {
