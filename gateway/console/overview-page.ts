@@ -26,6 +26,7 @@ type OverviewData = {
     readonly detail: string | null
   }[]
   readonly lastMinute: {
+    readonly requests: number
     readonly requestsPerSecond: number
     readonly failed: number
     readonly denied: number
@@ -94,6 +95,7 @@ function toOverview(history: History, state: ConsoleState): OverviewData {
       detail: detail ?? null,
     })),
     lastMinute: {
+      requests: sum(({ totals }) => totals.requests),
       requestsPerSecond: sum(({ totals }) => totals.requests) / seconds,
       failed: sum(({ totals }) => totals.failed),
       denied: sum(({ totals }) => totals.denied),

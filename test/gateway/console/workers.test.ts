@@ -39,6 +39,12 @@ t.test(
     const explained = await send(`${managementUrl}/console/explain?path=/nothing&format=json`)
     t.match(explained.json, { result: { explanation: { decision: 'deny', answer: { status: 404 } } } })
 
+    const counted = async () => {
+      const { json } = await send(`${managementUrl}/?format=json`)
+      return (json['lastMinute'] as { readonly requests: number }).requests
+    }
+    await until('the overview counts the requests of both workers', async () => (await counted()) === 4)
+
     const stop = new AbortController()
     await fetch(`${managementUrl}/console/decisions?format=events`, {
       headers: { accept: 'text/event-stream' },
