@@ -4,7 +4,7 @@ import { type FollowedGuide, followGuide } from '../fixtures/follow-guide.ts'
 import { startRecordingUpstream } from '../fixtures/recording-upstream.ts'
 import { type Answer, send } from '../fixtures/send.ts'
 
-// These tests follow the guides for issuers. Each local issuer sends what the documentation of the product describes.
+// These tests follow the guides for issuers. Each local issuer imitates the documented behavior of a product.
 const API = 'https://api.example.com'
 const SECRET = 'client-secret-of-the-guide'
 
