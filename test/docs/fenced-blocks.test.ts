@@ -12,7 +12,7 @@ import {
   readRepositoryFile,
 } from '../fixtures/repository-texts.ts'
 
-// Each fenced block of the README, the tutorials and the how-to guides is executed by a test, or is listed with the
+// Each fenced block of the README, the tutorials and the guides is executed by a test, or is listed with the
 // reason why no test can execute it. fenced-blocks.json maps a text, which only one block of the page contains, to one
 // of these values. The text "*" stands for all other blocks of the page.
 //
@@ -25,7 +25,9 @@ const ROOT = findPackageRoot()
 const CLAIMS: Readonly<Record<string, Readonly<Record<string, string>>>> = JSON.parse(
   readRepositoryFile('test/docs/fenced-blocks.json'),
 )
-const PAGES = ['README.md', ...pagesOfSection('Tutorials'), ...pagesOfSection('How-to guides')]
+const PAGES = ['Start', 'How-to guides', 'Operate']
+  .flatMap(pagesOfSection)
+  .filter((page) => !page.startsWith('examples/'))
 /** A key can contain the opening fence. */
 const contains = ({ info, text }: FencedBlock, key: string) => `\`\`\`${info}\n${text}\`\`\``.includes(key)
 const claims = (page: string) => Object.entries(CLAIMS[page] ?? {})
