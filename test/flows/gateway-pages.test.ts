@@ -1,13 +1,18 @@
+import { once } from 'node:events'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { createPageAudit, type PageAudit, SCHEMES } from '../fixtures/audit-page.ts'
 import { launchChromium } from '../fixtures/launch-chromium.ts'
 import type { LooseJson } from '../fixtures/loose-json.ts'
 import { shrinkPng } from '../fixtures/shrink-png.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
+import { until } from '../fixtures/until.ts'
 
 const IMAGES = join(findPackageRoot(), 'docs', 'images')
 const MAX_IMAGE_BYTES = 60_000
@@ -183,6 +188,59 @@ async function answerWith(page: Page, answer: (state: string) => Answer): Promis
     await route.fulfill({ contentType: 'text/html', body })
   })
 }
+
+t.test('/docs shows the texts of an upstream, and runs no script in them', async (t) => {
+  const hostile = '</script><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
+  const schema = { type: 'object', properties: { [hostile]: { type: 'string', example: hostile } } }
+  const parameter = { name: hostile, in: 'query', description: hostile, schema: { enum: [hostile] } }
+  const content = { 'application/json': { schema } }
+  const operation = {
+    summary: hostile,
+    description: hostile,
+    tags: [hostile],
+    parameters: [parameter],
+    requestBody: { content },
+    responses: { 200: { description: hostile, content }, [hostile]: { description: hostile } },
+  }
+  const document = { openapi: '3.1.0', paths: { '/api/courses': { post: operation } } }
+  const upstream = createServer((request, response) => {
+    const isDocument = request.url === '/openapi.json'
+    response.writeHead(200, { 'content-type': isDocument ? 'application/json' : 'text/html' })
+    response.end(isDocument ? JSON.stringify(document) : hostile)
+  })
+  await once(upstream.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => upstream.close())
+  const { port } = upstream.address() as AddressInfo
+  const { gateway } = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      name: hostile,
+      upstreams: config.upstreams.map((one) =>
+        one.name === 'api'
+          ? { ...one, urls: [`http://127.0.0.1:${port}`], openapiPath: '/openapi.json' }
+          : one,
+      ),
+    }),
+  })
+  await until('the document of the upstream', async () =>
+    (await (await fetch(`${gateway.url}/openapi.json`)).text()).includes('onerror'),
+  )
+  const { page, faults } = await openTab(t)
+  await page.goto(`${gateway.url}/docs`)
+  await page.getByRole('heading', { name: hostile, exact: true }).waitFor()
+  const operationOf = page.locator('.operation[data-method=POST][data-path="/api/courses"]')
+  await operationOf.locator('summary').first().click()
+  await operationOf.getByLabel(/query/).selectOption({ index: 1 })
+  t.match(await call(page, 'POST', '/api/courses'), hostile, 'the response is text')
+  t.equal(await page.evaluate('window.attacked'), undefined)
+  t.equal(await page.locator('main img, main script').count(), 0)
+  t.same(
+    faults.filter((fault) => !fault.startsWith('request: http://127.0.0.1:')),
+    [],
+    'the content security policy had nothing to block',
+  )
+  await page.getByRole('button', { name: 'Sign in' }).waitFor({ state: 'hidden' })
+})
 
 const ATTACKS: readonly (readonly [name: string, answer: (state: string) => Answer, says: RegExp])[] = [
   [

@@ -63,6 +63,7 @@ t.test('the npm package installs a working scopegate command in an empty folder'
       files.filter((file) => /(?<!\.d)\.ts$/.test(file) || file === 'test' || file.includes('.test.')),
       [],
     )
+    t.ok(files.includes(join('dist', 'gateway', 'pages', 'browser', 'reference.js')), 'the script of /docs')
     t.match(readFileSync(join(empty, 'node_modules', 'scopegate', 'LICENSE'), 'utf8'), 'Apache License')
   })
 

@@ -1,0 +1,243 @@
+import t from 'tap'
+import { ERROR_GUIDE } from '../../../gateway/pages/error-guide.ts'
+import { errorPage } from '../../../gateway/pages/error-pages.ts'
+import { findFreePages } from '../../../gateway/pages/free-pages.ts'
+import { prefersHtml } from '../../../gateway/pages/prefers-html.ts'
+import { renderMarkdown } from '../../../gateway/pages/render-markdown.ts'
+import type { ErrorBody } from '../../../oauth/error-body.ts'
+import { isPagePath } from '../../../policy-engine/match/reserved-paths.ts'
+import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
+import { BASE_URL, POLICY, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
+import { readRepositoryFile } from '../../fixtures/repository-texts.ts'
+
+const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
+const PAGES = ['/docs', '/docs/signed-in', '/docs/errors', '/docs/errors/invalid_token']
+/** Text that runs a script if a page contains it as markup. */
+const HOSTILE = '</title></script><script>attacked()</script><img src=x onerror=attacked()>"\'&`'
+
+t.test('the error pages explain exactly the statuses and codes of docs/rejections.md', async (t) => {
+  const rows = readRepositoryFile('docs/rejections.md').matchAll(/^\| `\w+` \| (\d{3}) \| `(\w+)` \|/gm)
+  const documented = new Set([...rows].map(([, status, code]) => `${code} ${status}`))
+  const explained = Object.entries(ERROR_GUIDE).flatMap(([code, { statuses }]) =>
+    statuses.map((status) => `${code} ${status}`),
+  )
+  t.same(explained.toSorted(), [...documented].toSorted())
+})
+
+t.test('prefersHtml() returns true only for a client that prefers HTML', async (t) => {
+  for (const [accept, json, markdown] of [
+    [undefined, false, false],
+    ['*/*', false, false],
+    ['application/json, text/plain, */*', false, false],
+    [BROWSER.accept, true, true],
+    ['text/html', true, true],
+    ['text/markdown, text/html, */*', true, false],
+    ['text/html;q=0.5, text/markdown;q=0.9', true, false],
+    ['text/html, application/json;q=0.9', true, true],
+    ['application/json, text/html;q=0.9', false, true],
+    ['text/html;q=0', false, false],
+    ['text/html;q=0, */*', false, false],
+    ['TEXT/HTML', true, true],
+    ['text/htmlx', false, false],
+  ] as const) {
+    t.equal(prefersHtml(accept, 'application/json'), json, `${accept} and JSON`)
+    t.equal(prefersHtml(accept, 'text/markdown'), markdown, `${accept} and Markdown`)
+  }
+})
+
+t.test('/ and /auth.md have one representation for browsers and one for programs', async (t) => {
+  const { gateway } = await startGatewayUnderTest(t)
+  const tags = new Set<string | null>()
+  for (const [path, type] of [
+    ['/', 'application/json'],
+    ['/auth.md', 'text/markdown; charset=utf-8'],
+  ] as const)
+    for (const [headers, expected] of [
+      [{}, type],
+      [BROWSER, 'text/html; charset=utf-8'],
+    ] as const) {
+      const response = await fetch(gateway.url + path, { headers })
+      t.equal(response.headers.get('content-type'), expected)
+      t.match(response.headers.get('vary'), /^accept\b/, 'a cache separates the representations')
+      tags.add(response.headers.get('etag'))
+    }
+  t.equal(tags.size, 4, 'an entity tag of one representation does not match another')
+})
+
+t.test('every page has a strict content security policy, and no other page can frame it', async (t) => {
+  const { gateway } = await startGatewayUnderTest(t)
+  for (const path of ['/', '/auth.md', '/docs/errors/unknown', ...PAGES]) {
+    const response = await fetch(gateway.url + path, { headers: BROWSER })
+    t.equal(response.status, path.endsWith('unknown') ? 404 : 200, path)
+    const policy = String(response.headers.get('content-security-policy'))
+    t.match(policy, /^default-src 'none'; style-src 'sha256-[^']+'/, path)
+    t.match(policy, "frame-ancestors 'none'; base-uri 'none'; form-action 'none'", path)
+    t.notMatch(policy, /unsafe|\*|data:|script-src (?!'sha256-)/, path)
+    t.equal(response.headers.get('referrer-policy'), 'no-referrer')
+    t.equal(response.headers.get('set-cookie'), null)
+    const text = await response.text()
+    t.notMatch(text, /(?:src|href)="(?:https?:)?\/\/(?!api\.test)/, 'no file of another origin')
+  }
+})
+
+t.test('/docs connects only to its own origin and to the first issuer of each resource', async (t) => {
+  const { gateway } = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      authorizationServer: undefined,
+      issuers: config.issuers.map((one) => ({ ...one, issuer: 'https://login.example/tenant' })),
+      docs: { enabled: true, clientId: 'reference' },
+    }),
+  })
+  const response = await fetch(`${gateway.url}/docs`)
+  t.match(response.headers.get('content-security-policy'), "connect-src 'self' https://login.example;")
+  const settings = /data-settings="([^"]+)"/.exec(await response.text())?.[1]?.replaceAll('&#34;', '"') ?? ''
+  t.match(JSON.parse(settings), {
+    baseUrl: BASE_URL,
+    clientId: 'reference',
+    registers: false,
+    resources: [
+      {
+        identifier: BASE_URL,
+        issuer: 'https://login.example/tenant',
+        metadataUrls: [
+          'https://login.example/.well-known/oauth-authorization-server/tenant',
+          'https://login.example/tenant/.well-known/openid-configuration',
+        ],
+      },
+    ],
+  })
+})
+
+t.test('the pages escape the name of the API, scopes, and the descriptions of an upstream', async (t) => {
+  const { gateway } = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      name: HOSTILE,
+      catalogue: new Map([
+        ...config.catalogue,
+        ['a<b', { name: 'a<b', description: HOSTILE, group: HOSTILE, sensitivity: 'read' as const }],
+      ]),
+    }),
+  })
+  for (const path of ['/', '/auth.md', '/docs/errors/unknown', ...PAGES]) {
+    const text = await (await fetch(gateway.url + path, { headers: BROWSER })).text()
+    t.notMatch(text, /<script>attacked|<img|<b\b/, path)
+    t.equal(text.split('</title>').length, 2, `${path}: the name does not end the title`)
+  }
+})
+
+t.test('renderMarkdown() escapes markup and links only to http and https', async (t) => {
+  const text = String(
+    renderMarkdown(
+      `# ${HOSTILE}\n\n[x](javascript:attacked()) javascript:attacked() https://a.test/<b>\n\n| ${HOSTILE} |\n| --- |\n| \`${HOSTILE.replace('`', '')}\` |\n\n- ${HOSTILE}\n\n\`\`\`sh\n${HOSTILE}\n\`\`\`\n`,
+    ),
+  )
+  t.notMatch(text, /<script|<img|<b>|href="javascript/)
+  t.match(text, '<a href="https://a.test/">https://a.test/</a>')
+})
+
+t.test(
+  'paths below /docs/errors lead to no other file, and an unknown code is not in the page',
+  async (t) => {
+    const { gateway, raw } = await startGatewayUnderTest(t)
+    const unknown = await fetch(`${gateway.url}/docs/errors/%3Cscript%3E`)
+    t.equal(unknown.status, 404)
+    t.equal(unknown.headers.get('content-type'), 'text/html; charset=utf-8')
+    t.notMatch(await unknown.text(), /&#60;script|%3Cscript/i)
+    for (const path of ['__proto__', 'constructor', 'toString', '%5F%5Fproto%5F%5F'])
+      t.equal((await fetch(`${gateway.url}/docs/errors/${path}`)).status, 404, path)
+    for (const path of ['..%2f..%2fauth.md', '%2e%2e/errors', '..%5cx', 'a/b', '']) {
+      const response = await raw(
+        `GET /docs/errors/${path} HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n`,
+      )
+      t.match(response, /^HTTP\/1\.1 40[04] /, path)
+      t.notMatch(response, '<html', path)
+    }
+    t.equal(errorPage('invalid_token', 'API').status, undefined)
+    t.equal((await fetch(`${gateway.url}/docs`, { method: 'POST' })).status, 405)
+  },
+)
+
+t.test('findFreePages() leaves a page to the gateway only if no template matches it', async (t) => {
+  const all = { reference: true, llms: true }
+  for (const [template, expected] of [
+    ['/api/courses', all],
+    ['/docs/guide', all],
+    ['/docsx', all],
+    ['/{tenant}/orders/{id}', all],
+    ['/docs', { reference: false, llms: true }],
+    ['/docs/**', { reference: false, llms: true }],
+    ['/docs/{page}', { reference: false, llms: true }],
+    ['/docs/errors/{id}', { reference: false, llms: true }],
+    ['/{a}/errors', { reference: false, llms: true }],
+    ['/llms.txt', { reference: true, llms: false }],
+    ['/{file}', { reference: false, llms: false }],
+    ['/**', { reference: false, llms: false }],
+  ] as const)
+    t.same(findFreePages([template]), expected, template)
+  t.same(findFreePages([]), all)
+})
+
+t.test('isPagePath() matches the paths of the pages', async (t) => {
+  for (const path of [...PAGES, '/llms.txt']) t.ok(isPagePath(path), path)
+  for (const path of ['/docs/', '/docs/x', '/docs/errors/', '/docs/errors/a/b', '/llms.txt/', '/'])
+    t.notOk(isPagePath(path), path)
+})
+
+t.test('a route of a policy replaces the pages, and no page links to them', async (t) => {
+  const route = '  - { name: own-docs, match: { methods: [GET], path: "/docs/**" } }\n'
+  const { gateway, upstream } = await startGatewayUnderTest(t, { policy: POLICY + route })
+  const before = upstream.requests.length
+  for (const path of PAGES) await fetch(gateway.url + path, { headers: BROWSER })
+  t.equal(upstream.requests.length - before, PAGES.length, 'the upstream gets the requests')
+  for (const path of ['/', '/auth.md', '/llms.txt']) {
+    const response = await fetch(gateway.url + path, { headers: BROWSER })
+    t.equal(response.status, 200)
+    t.notMatch(await response.text(), /\/docs/, path)
+  }
+})
+
+t.test('with docs.enabled: false, the pages do not exist, and the other documents stay', async (t) => {
+  const { gateway } = await startGatewayUnderTest(t, {
+    change: (config) => ({ ...config, docs: { enabled: false, clientId: undefined } }),
+  })
+  for (const path of [...PAGES, '/llms.txt']) {
+    const response = await fetch(gateway.url + path, { headers: BROWSER })
+    t.equal(response.status, 404, path)
+    t.equal(((await response.json()) as ErrorBody).error, 'not_found')
+  }
+  const walkthrough = await fetch(`${gateway.url}/auth.md`, { headers: BROWSER })
+  t.equal(walkthrough.headers.get('content-type'), 'text/markdown; charset=utf-8')
+  t.notMatch(await (await fetch(gateway.url, { headers: BROWSER })).text(), /\/docs|llms\.txt/)
+})
+
+t.test('/llms.txt links to the documents and to every error page', async (t) => {
+  const { gateway } = await startGatewayUnderTest(t)
+  const response = await fetch(`${gateway.url}/llms.txt`)
+  t.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8')
+  const text = await response.text()
+  t.match(text, /^# Test API\n\n> .+\n\n## Access\n\n- \[/)
+  const links = [...text.matchAll(/^- \[[^\]]+\]\(http:\/\/api\.test(\/[^)]+)\): \S/gm)].map(
+    ([, path]) => path ?? '',
+  )
+  t.ok(links.length >= Object.keys(ERROR_GUIDE).length + 4)
+  for (const path of links.filter((path) => path !== '/.well-known/oauth-authorization-server'))
+    t.equal((await fetch(gateway.url + path)).status, 200, path)
+})
+
+t.test(
+  'the decision endpoint returns a page only for a forwarded request, never as a decision',
+  async (t) => {
+    const { decisions, gateway } = await startDecisionEndpoint(t, 'auth-request')
+    for (const path of [...PAGES, '/llms.txt']) {
+      const served = await fetch(decisions + path)
+      t.equal(served.status, 200, path)
+      t.equal(await served.text(), await (await fetch(gateway.url + path)).text(), path)
+      const decision = await fetch(decisions, {
+        headers: { 'x-original-method': 'GET', 'x-original-uri': path, 'x-forwarded-for': '192.0.2.7' },
+      })
+      t.ok(decision.status >= 400, `${path} is not allowed`)
+    }
+  },
+)
