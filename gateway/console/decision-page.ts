@@ -1,8 +1,12 @@
 import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
+import { definitions } from '../../platform/pages/state-text.ts'
 import type { ConsoleState } from './console-source.ts'
 import type { DecisionDetail } from './describe-decision.ts'
+import { docLink } from './docs-page.ts'
 import { explainHref } from './explain-href.ts'
+import { outcomeLabel } from './outcome-label.ts'
+import { routeHref } from './routes-page.ts'
 
 export const DECISION_PATH = '/console/decision'
 
@@ -51,7 +55,11 @@ function notFound(requestId: string): Html {
 }
 
 function section(decision: DecisionDetail & { readonly explain: string }): Html {
-  const { place, response, fix, route } = decision
+  const { place, response, fix, route, owner, policyHash } = decision
+  const facts = [
+    ...(owner === null ? [] : [`owner ${owner}`]),
+    ...(policyHash === null ? [] : [`policy version ${policyHash}`]),
+  ]
   const rows: readonly (readonly [string, Html | string])[] = [
     ['Request', decision.asked],
     ['Time', html`<time>${new Date(decision.timeMs).toISOString()}</time>, from ${decision.clientAddress}`],
@@ -60,19 +68,25 @@ function section(decision: DecisionDetail & { readonly explain: string }): Html 
       'Policy file',
       place === null
         ? 'none: no route of a policy matched'
-        : html`<code>${place.file}:${place.line}:${place.column}</code>, route ${route ?? '-'}${decision.owner !== null && `, owner ${decision.owner}`}${decision.policyHash !== null && `, policy version ${decision.policyHash}`}`,
+        : html`<code>${place.file}:${place.line}:${place.column}</code>, route ${route !== null && html`<a href="${routeHref(route)}">${route}</a>`}${facts.map((fact) => `, ${fact}`)}`,
     ],
     ['Response', describeResponse(decision)],
     ...(response?.challenge === undefined
       ? []
       : [['Challenge', html`<code>WWW-Authenticate: ${response.challenge}</code>`] as const]),
     ['The client must', fix.client],
-    ['The policy owner can', fix.policyOwner],
+    ['The policy owner can', withCode(fix.policyOwner)],
   ]
-  return html`<section class="card"><h2>${decision.outcome}: ${decision.code ?? decision.status}</h2>
-<dl>${rows.map(([label, text]) => html`<div><dt>${label}</dt><dd>${text}</dd></div>`)}</dl>
+  return html`<section><h2>${outcomeLabel(decision.outcome)}: ${decision.code ?? decision.status}</h2>
+${definitions(rows)}
+${decision.code !== null && html`<p>About this code: ${docLink('rejections.md')}</p>`}
 ${decision.method !== null && decision.path !== null && html`<p><a href="${decision.explain}">Explain this request with the active policies</a></p>`}
 </section>`
+}
+
+/** Renders the text between backticks as code. */
+function withCode(text: string): Html {
+  return html`${text.split('`').map((part, index) => (index % 2 === 0 ? part : html`<code>${part}</code>`))}`
 }
 
 function describeResponse({ outcome, status, response }: DecisionDetail): string {

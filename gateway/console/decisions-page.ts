@@ -1,11 +1,11 @@
 import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { live } from '../../platform/pages/console-page.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
-import { type PageState, stateText } from '../../platform/pages/state-text.ts'
 import { table } from '../../platform/pages/table.ts'
 import type { ConsoleState } from './console-source.ts'
 import { decisionHref } from './decision-page.ts'
 import { type DecisionFilter, type DecisionSummary, FILTER_NAMES, OUTCOMES } from './decision-summary.ts'
+import { outcomeLabel } from './outcome-label.ts'
 import { routeHref } from './routes-page.ts'
 import { type DecisionList, MAX_ROWS } from './worker-console.ts'
 
@@ -85,19 +85,6 @@ function toCells(row: DecisionSummary): readonly (Html | string | number)[] {
     shorten(client ?? clientAddress),
     html`<a href="${decisionHref(requestId)}"><code>${requestId}</code></a>`,
   ]
-}
-
-const STATES: Partial<Record<string, PageState>> = {
-  allow: 'ok',
-  deny: 'wrong',
-  reject: 'wrong',
-  challenge: 'notice',
-  report: 'notice',
-}
-
-export function outcomeLabel(outcome: string): Html | string {
-  const state = STATES[outcome]
-  return state === undefined ? outcome : stateText(state, outcome)
 }
 
 const MAX_CHARACTERS = 120

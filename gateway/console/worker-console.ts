@@ -1,6 +1,6 @@
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
-import type { DecisionRecorder } from '../observability/decision-recorder.ts'
+import type { DecisionRecord, DecisionRecorder } from '../observability/decision-recorder.ts'
 import type { Snapshot } from '../snapshot/route.ts'
 import { type DecisionFilter, type DecisionSummary, matchesFilter, summarize } from './decision-summary.ts'
 import type { DecisionDetail } from './describe-decision.ts'
@@ -52,23 +52,24 @@ export function createWorkerConsole(parts: {
     async reply(query) {
       switch (query.ask) {
         case 'decisions': {
-          const all = recorder.all()
           const decisions: DecisionSummary[] = []
-          for (const record of all) {
+          for (const record of recorder.newestFirst()) {
             const summary = summarize(record, subject)
             if (matchesFilter(summary, query.filter)) decisions.push(summary)
             if (decisions.length === MAX_ROWS) break
           }
-          return { decisions: { decisions, recorded: all.length, leftOut: recorder.leftOut } }
+          return { decisions: { decisions, recorded: recorder.size, leftOut: recorder.leftOut } }
         }
         case 'decision': {
-          const found = recorder.all().filter(({ entry }) => entry.requestId === query.requestId)
+          const found: DecisionRecord[] = []
+          for (const record of recorder.newestFirst()) {
+            if (record.entry.requestId === query.requestId) found.push(record)
+            if (found.length === MAX_DETAILS) break
+          }
           if (found.length === 0) return { details: [] }
           // Loads the modules of the console only if somebody uses them.
           const { describeDecision } = await import('./describe-decision.ts')
-          return {
-            details: found.slice(0, MAX_DETAILS).map((record) => describeDecision(record, { subject })),
-          }
+          return { details: found.map((record) => describeDecision(record, { subject })) }
         }
         case 'explain': {
           const { explainForm } = await import('./explain-form.ts')

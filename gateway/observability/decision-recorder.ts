@@ -27,8 +27,10 @@ export type DecisionRecorder = {
   /** Whether a page of the console shows decisions, so that also allowed requests are recorded. */
   isWatched: boolean
   add(record: DecisionRecord): void
-  /** All records, the newest first. */
-  all(): readonly DecisionRecord[]
+  /** Number of records. */
+  readonly size: number
+  /** All records, in the order of their ends, the newest first. */
+  newestFirst(): Generator<DecisionRecord, void, void>
   /** Number of allowed requests since the start that the limit per second left out. */
   readonly leftOut: number
 }
@@ -43,6 +45,7 @@ const ALLOWED_PER_SECOND = 200
 export function createDecisionRecorder(tickMs: () => number): DecisionRecorder {
   // A flood of requests without a valid token does not evict the denials of known callers.
   const rings = { known: createRing(), unknown: createRing(), allowed: createRing() }
+  const all = Object.values(rings)
   let secondStartMs = 0
   let allowedInSecond = 0
   let leftOut = 0
@@ -69,10 +72,25 @@ export function createDecisionRecorder(tickMs: () => number): DecisionRecorder {
       else if (isWithinLimit()) rings.allowed.add(record)
       else leftOut += 1
     },
-    all: () =>
-      Object.values(rings)
-        .flatMap((ring) => ring.all())
-        .sort((a, b) => b.entry.timeMs - a.entry.timeMs),
+    get size() {
+      return all.reduce((sum, { size }) => sum + size, 0)
+    },
+    *newestFirst() {
+      const ages = all.map(() => 0)
+      while (true) {
+        let newest: DecisionRecord | undefined
+        let from = 0
+        for (const [index, ring] of all.entries()) {
+          const record = ring.at(ages[index] ?? 0)
+          if (record === undefined || (newest !== undefined && endOf(record) < endOf(newest))) continue
+          newest = record
+          from = index
+        }
+        if (newest === undefined) return
+        ages[from] = (ages[from] ?? 0) + 1
+        yield newest
+      }
+    },
   }
 }
 
@@ -98,10 +116,15 @@ function createRing() {
       textLength += record.textLength
       while (textLength > RING_TEXT_LENGTH && count > 1) evict()
     },
-    all(): readonly DecisionRecord[] {
-      return Array.from({ length: count }, (_, at) => records[(first + at) % RING_RECORDS]).flatMap(
-        (record) => record ?? [],
-      )
+    get size() {
+      return count
     },
+    /** Returns a record by its age; 0 is the newest record. */
+    at: (age: number): DecisionRecord | undefined =>
+      age < count ? records[(first + count - 1 - age) % RING_RECORDS] : undefined,
   }
+}
+
+function endOf({ entry }: DecisionRecord): number {
+  return entry.timeMs + entry.durationMs
 }

@@ -60,6 +60,7 @@ dl div { padding: 0.375rem 1rem; }
 dt { overflow-wrap: anywhere; }
 form.filter { display: flex; flex-wrap: wrap; gap: 0.5rem 0.75rem; align-items: end; margin: 0 0 1rem; }
 form.filter p { margin: 0; flex: 1 1 9rem; min-width: 0; max-width: 16rem; }
+form.filter p.wide { flex: 1 1 18rem; max-width: 32rem; }
 form.search { display: flex; gap: 0.375rem; flex: 1 1 14rem; max-width: 30rem; margin: 0 0 0 auto; }
 form.search input { flex: 1 1 auto; min-width: 0; }
 label { display: block; font-size: 0.8125rem; font-weight: 600; }
