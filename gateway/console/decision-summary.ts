@@ -73,7 +73,7 @@ export function summarize(
   }
 }
 
-/** Returns whether a row meets all conditions. `status` is a status such as `403` or a class such as `4xx`. */
+/** Returns whether a row matches all conditions. `status` is a status such as `403` or a class such as `4xx`. */
 export function matchesFilter(summary: DecisionSummary, filter: DecisionFilter): boolean {
   const { outcome, status, code, route, file, client, subject, method, path } = filter
   return (

@@ -124,7 +124,7 @@ function rejectionWords(rejection: Rejection, { entry, policy }: DecisionRecord)
         client: `Send an access token in the header Authorization${
           rejection.needed.length === 0 ? '' : `, with the scopes ${rejection.needed.join(' ')}`
         }.`,
-        policyOwner: `If everybody may send this request, set \`anonymous: allow\` on ${route}.`,
+        policyOwner: `If all clients may send this request, set \`anonymous: allow\` on ${route}.`,
       }
     case 'token_invalid': {
       const { fault } = rejection
@@ -145,12 +145,12 @@ function rejectionWords(rejection: Rejection, { entry, policy }: DecisionRecord)
       }
     case 'authentication_insufficient':
       return {
-        rule: `authentication: the route requires a sign-in with ${formatAuthentication(rejection.rule)}. The sign-in of the token does not meet this rule.`,
+        rule: `authentication: the route requires a sign-in with ${formatAuthentication(rejection.rule)}. The sign-in of the token is not sufficient.`,
         policyOwner: `If this sign-in should be sufficient, change \`authentication\` of ${route}.`,
       }
     case 'condition_failed':
       return {
-        rule: `when: ${rejection.condition}. The claims of the token do not meet this condition.`,
+        rule: `when: ${rejection.condition}. This condition is false for the claims of the token.`,
         client:
           'A new token with the same claims gets the same response. Ask the issuer for the required claim.',
         policyOwner: `If this caller should have access, change \`when\` of ${route}, or the claim at the issuer.`,

@@ -67,7 +67,7 @@ export function createWorkerConsole(parts: {
             if (found.length === MAX_DETAILS) break
           }
           if (found.length === 0) return { details: [] }
-          // Loads the modules of the console only if somebody uses them.
+          // Loads the modules of the console only on the first use.
           const { describeDecision } = await import('./describe-decision.ts')
           return { details: found.map((record) => describeDecision(record, { subject })) }
         }

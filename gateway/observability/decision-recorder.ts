@@ -3,7 +3,7 @@ import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Resource } from '../../policy-engine/match/resources.ts'
 import type { AccessEntry } from './access-log.ts'
 
-/** References to the data of a finished request. The console formats a record only when somebody asks for it. */
+/** References to the data of a finished request. The console formats a record only for a page. */
 export type DecisionRecord = {
   readonly entry: AccessEntry
   readonly rejection: Rejection | undefined
