@@ -2,6 +2,7 @@ import t from 'tap'
 import {
   createDecisionRecorder,
   type DecisionRecord,
+  type DecisionRecorder,
 } from '../../../gateway/observability/decision-recorder.ts'
 import { unparsedEntry, unparsedRecord } from '../../../gateway/observability/unparsed-request.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
