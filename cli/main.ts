@@ -4,6 +4,7 @@ import { COMMANDS } from './commands.ts'
 import { formatCommandHelp, formatHelp } from './format-help.ts'
 import { readArguments } from './read-arguments.ts'
 import { processTerminal, type Terminal } from './terminal.ts'
+import { formatUsageError } from './usage-error.ts'
 
 const EXIT_USAGE = 2
 
@@ -19,7 +20,9 @@ export async function main(
   const { out, err } = terminal
   const usageError = (text: string, command?: Command): number => {
     const see = command === undefined ? 'scopegate --help' : `scopegate ${command.name} --help`
-    err.write(`scopegate: ${text}${text.endsWith('?') ? '' : '.'} See: ${see}\n`)
+    err.write(
+      formatUsageError(`scopegate: ${text}${text.endsWith('?') ? '' : '.'} See: ${see}`, wantsJson(args)),
+    )
     return EXIT_USAGE
   }
   const [first] = args
@@ -59,9 +62,18 @@ export async function main(
 }
 
 function wantsHelp(args: readonly string[]): boolean {
-  if (args[0] === 'help') return true
+  return args[0] === 'help' || optionsOf(args).some((one) => one === '--help' || one === '-h')
+}
+
+/** The arguments can be wrong, so only `--json` itself counts. */
+function wantsJson(args: readonly string[]): boolean {
+  return optionsOf(args).includes('--json')
+}
+
+/** Returns the arguments before `--`. */
+function optionsOf(args: readonly string[]): readonly string[] {
   const end = args.indexOf('--')
-  return args.slice(0, end === -1 ? undefined : end).some((one) => one === '--help' || one === '-h')
+  return args.slice(0, end === -1 ? undefined : end)
 }
 
 /** Finds the command with the longest matching name, e.g. `account add` before `account`. */

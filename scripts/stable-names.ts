@@ -308,6 +308,7 @@ const JSON_OUTPUT = [
 
 /** The files that pass an object to `JSON.stringify()`, by the name of the command. */
 const JSON_FILES = {
+  usage: 'cli/usage-error.ts',
   doctor: 'cli/commands/doctor/doctor.ts',
   routes: 'cli/commands/routes/routes.ts',
   diff: 'cli/commands/diff/run-diff.ts',

@@ -2,6 +2,7 @@ import { styleText } from 'node:util'
 import type { ErrorResponse } from '../../gateway/pipeline/error-response.ts'
 import { decisionHeaders, type ExplainedSimulation } from '../../gateway/simulate/explain-simulation.ts'
 import { type ExplanationRow, explainRows } from '../../gateway/simulate/explanation-rows.ts'
+import { redactTarget } from '../../gateway/simulate/redact-target.ts'
 import { visibleText } from '../../platform/diagnostics/visible-text.ts'
 
 const LABEL = 10
@@ -18,7 +19,7 @@ export function renderExplanation(
     return `${label.padEnd(LABEL)}${cell}${text}`.trimEnd()
   })
   const { method, target } = explained.simulated
-  return `${method} ${target}\n\n${lines.join('\n')}\n\n${renderOutcome(explained)}`
+  return `${method} ${redactTarget(target)}\n\n${lines.join('\n')}\n\n${renderOutcome(explained)}`
 }
 
 /** Formats only the rows, for a failed test. */

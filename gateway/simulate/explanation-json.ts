@@ -1,5 +1,6 @@
 import type { ErrorResponse } from '../pipeline/error-response.ts'
 import { decisionHeaders, type ExplainedSimulation } from './explain-simulation.ts'
+import { redactTarget } from './redact-target.ts'
 import type { SimulationPolicies } from './simulate.ts'
 
 /** Returns the output of `explain --json`. docs/command-line.md describes its members. */
@@ -20,7 +21,11 @@ export function explanationJson(explained: ExplainedSimulation, policies: Simula
   } = explained
   const { route } = decision
   return {
-    request: { method: simulated.method, target: simulated.target, path: request?.canonical.path ?? null },
+    request: {
+      method: simulated.method,
+      target: redactTarget(simulated.target),
+      path: request?.canonical.path ?? null,
+    },
     decision: decision.outcome,
     as: decision.as ?? null,
     hash: policies.compiled.hash,

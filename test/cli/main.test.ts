@@ -32,6 +32,21 @@ t.test('scopegate rejects an unknown option and a wrong number of arguments with
   }
 })
 
+t.test('scopegate prints a usage error as JSON with --json', async (t) => {
+  for (const [args, text] of [
+    [['explain', 'GET', '--json'], /takes METHOD PATH/],
+    [['explain', 'GET', '/a', '--json', '--jsn'], /has no option --jsn/],
+    [['explain', 'GET', '/a', '--scope', 'a', '--anonymous', '--json'], /--anonymous/],
+  ] as const) {
+    const { status, stdout, stderr } = scopegate(...args)
+    t.equal(status, 2, args.join(' '))
+    t.equal(stdout, '')
+    t.match(JSON.parse(stderr), { error: 'usage', message: text })
+  }
+  const { stderr } = scopegate('explain', '--', '--json')
+  t.match(stderr, /^scopegate: /, 'an argument')
+})
+
 t.test('scopegate --version prints the version of the package', async (t) => {
   const { status, stdout } = scopegate('--version')
   t.equal(status, 0)

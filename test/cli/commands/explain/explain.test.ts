@@ -274,6 +274,15 @@ t.test('explain --json prints the decision, the route and the response', async (
   })
 })
 
+t.test('explain prints no token of the query', async (t) => {
+  const target = '/api/courses?a=1&access_token=top-secret&a%63cess_token=top-secret&b'
+  for (const options of [[], ['--json']])
+    t.match(await explain(['GET', target, ...options]), {
+      code: 1,
+      out: /^(?![\s\S]*top-secret)[\s\S]*\/api\/courses\?a=1&access_token=\[cut\]&access_token=\[cut\]&b\b/,
+    })
+})
+
 t.test('explain --token - reads a JWT by the claim names of its issuer', async (t) => {
   const folder = aPolicyFolder(t, {
     'courses.policy.yaml': `apiVersion: scopegate/v1
