@@ -31,5 +31,5 @@ t.test('a client that sends its head too slowly gets 408, and times out after te
   client.write('GET /pub/x HTTP/1.1\r\n')
   await once(client, 'close')
   t.match(response, /^HTTP\/1\.1 408 .*connection: close\r\n.*did not arrive in time/is)
-  t.match(unparsed, [{ requestId: 'request-1', status: 408, rejected: 'request_timed_out' }])
+  t.match(unparsed, [{ requestId: 'request-1', status: 408, rejection: { rejected: 'request_timed_out' } }])
 })
