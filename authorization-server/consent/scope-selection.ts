@@ -1,5 +1,5 @@
 import { impliedBy, type ScopeCatalogue, type ScopeDescription } from '../../oauth/scope.ts'
-import type { Form } from '../pages/forms.ts'
+import type { Form } from '../../platform/pages/read-form.ts'
 
 /** Largest number of scopes with write access that the page ticks by default. See docs/decisions/0027. */
 const MAX_TICKED_WRITES = 3

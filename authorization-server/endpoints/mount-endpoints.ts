@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
+import type { AddressLimit } from '../../platform/net/address-limit.ts'
 import type { Compat } from '../config.ts'
 import type { Engine, EngineRequest } from '../engine/engine.ts'
 import { requestSource } from '../engine/request-source.ts'
@@ -15,7 +16,7 @@ import {
   sendErrorResponse,
   tooManyRequests,
 } from './oauth-error-response.ts'
-import type { AddressLimit, AuthorizationLimit } from './rate-limits.ts'
+import type { AuthorizationLimit } from './rate-limits.ts'
 import { readForm, readJsonObject } from './read-body.ts'
 import {
   canonicalizeResource,

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createAddressLimit } from '../../../authorization-server/endpoints/rate-limits.ts'
 import { ENDPOINTS } from '../../../oauth/endpoints.ts'
+import { createAddressLimit } from '../../../platform/net/address-limit.ts'
 import { send } from '../../fixtures/send.ts'
 import { aConfig, startServer } from '../../fixtures/start-authorization-server.ts'
 

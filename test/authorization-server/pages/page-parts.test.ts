@@ -1,9 +1,10 @@
 import t from 'tap'
 import { readRedirectTarget } from '../../../authorization-server/consent/consent-page.ts'
-import { createFormTokens, isSameOrigin, readForm } from '../../../authorization-server/pages/forms.ts'
+import { createFormTokens, isSameOrigin } from '../../../authorization-server/pages/forms.ts'
 import { INTERACTION_LIMITS } from '../../../authorization-server/pages/interaction-limits.ts'
 import { renderErrorPage } from '../../../authorization-server/pages/render-error-page.ts'
 import { displayText, Html, html } from '../../../platform/pages/html.ts'
+import { readForm } from '../../../platform/pages/read-form.ts'
 
 t.test('html`` escapes every value except nested markup', async (t) => {
   t.equal(
