@@ -22,6 +22,7 @@ import { createSecondFactors, type SecondFactors } from './accounts/second-facto
 import { DEVELOPMENT_ACCOUNTS, syncDevelopmentAccounts } from './accounts/sync-development-accounts.ts'
 import { openAdminSocket } from './administration/admin-socket.ts'
 import { createAdministration } from './administration/administration.ts'
+import type { ConfiguredClient } from './administration/describe-client.ts'
 import {
   type ClientDocuments,
   createClientDocuments,
@@ -30,6 +31,7 @@ import {
 import type { DocumentNetwork } from './client-documents/fetch-client-document.ts'
 import type { AuthorizationServerConfig } from './config.ts'
 import { createRememberedConsents } from './consent/remembered-consents.ts'
+import { openConsole } from './console/open-console.ts'
 import { errorPage } from './endpoints/error-page.ts'
 import { openRevocationStream } from './endpoints/revocation-stream.ts'
 import type { CanaryClient } from './engine/canary-grant.ts'
@@ -191,41 +193,54 @@ export async function startAuthorizationServer(options: {
       secondFactor: secondFactor && { ...secondFactor, factors: secondFactors },
     })
     closing.push(sweepRegularly(store, logger))
+    const configured = configuredClients(config)
+    const administration = createAdministration({
+      store,
+      accounts,
+      passwordLinks: createPasswordLinks({ store, issuer: config.issuer }),
+      secondFactors,
+      configured,
+      localSignIn: config.signIn.local,
+      nowSeconds,
+      onEvent: observeAdministration({ audit, metrics }),
+    })
     const socket = await openAdminSocket({
       dataDir: config.dataDir,
       port: config.listen.port,
-      administration: createAdministration({
-        store,
-        accounts,
-        passwordLinks: createPasswordLinks({ store, issuer: config.issuer }),
-        secondFactors,
-        configured: [
-          { clientId: config.gatewayClient.id, clientName: 'gateway' },
-          ...(config.canary === undefined
-            ? []
-            : [{ clientId: config.canary.clientId, clientName: 'canary' }]),
-          ...config.integrations.map(({ clientId, clientName }) => ({ clientId, clientName })),
-        ],
-        localSignIn: config.signIn.local,
-        nowSeconds,
-        onEvent: observeAdministration({ audit, metrics }),
-      }),
+      administration,
       logger,
     })
     closing.push(() => socket.close())
 
     const logLevel = createLogLevelControl({ configured: config.log.level, logger, audit })
     closing.push(() => logLevel.close())
+    const checks = () => [{ name: 'accepting', ok: !draining }, ...health.checks(), ...secretFiles.checks()]
+    const console = openConsole({
+      config,
+      version: readPackageVersion(),
+      logger,
+      store,
+      administration,
+      configured,
+      metrics: () => metricsOf(metrics.registry),
+      checks,
+      signingKeys: () => secrets.current.signingKeys,
+      credential: { tokens: () => secrets.current.adminTokens, check: secrets.readAdminTokens },
+      onSession: ({ action, session, address }) =>
+        audit(action, { actor: 'operator', console_session: session, address }),
+    })
     const management = await startOpsServer({
       ...config.management,
       service: SERVICE,
       version: readPackageVersion(),
       metrics: () => metricsOf(metrics.registry),
-      checks: () => [{ name: 'accepting', ok: !draining }, ...health.checks(), ...secretFiles.checks()],
-      endpoints: logLevelEndpoints(logLevel),
+      checks,
+      endpoints: [...logLevelEndpoints(logLevel), ...(console?.endpoints ?? [])],
+      notFound: console?.notFound,
       logger,
     })
     closing.push(() => management.close())
+    closing.push(() => console?.close())
     const connections = gracefulClose(app.server)
     const { delayMs, graceMs } = config.drain
     closing.push(async (how) => {
@@ -244,6 +259,19 @@ export async function startAuthorizationServer(options: {
     await close()
     throw error
   }
+}
+
+/** Returns the clients that are in the configuration, not in the store. */
+function configuredClients({
+  canary,
+  gatewayClient,
+  integrations,
+}: AuthorizationServerConfig): readonly ConfiguredClient[] {
+  return [
+    { clientId: gatewayClient.id, clientName: 'gateway' },
+    ...(canary === undefined ? [] : [{ clientId: canary.clientId, clientName: 'canary' }]),
+    ...integrations.map(({ clientId, clientName }) => ({ clientId, clientName })),
+  ]
 }
 
 async function announceAccounts({

@@ -1,5 +1,5 @@
 import { DrainSchema } from '../platform/config/drain-schema.ts'
-import { ListenAddress, ManagementAddress } from '../platform/config/listen-address.ts'
+import { ListenAddress, PrivateConsoleAddress } from '../platform/config/listen-address.ts'
 import { Type } from '../platform/diagnostics/schema/schema-builder.ts'
 import {
   ByteSizeText,
@@ -458,7 +458,7 @@ export const AuthorizationServerFile = Type.Object(
     issuer: HttpOrigin('the public URL of the service, which every token and metadata document contains'),
     name: Type.String({ description: "the service's name on the pages", minLength: 1, maxLength: 100 }),
     listen: ListenAddress('address of the HTTP listener'),
-    management: ManagementAddress,
+    management: PrivateConsoleAddress,
     scopes: FilePath('the scope catalogue'),
     protectedResources: Type.Optional(
       Type.Array(ResourcePath('a path below the public URL'), {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Static } from 'typebox'
 import { impliedBy, parseScope, type ScopeCatalogue } from '../oauth/scope.ts'
 import { DRAIN_DEFAULTS, type DrainConfig } from '../platform/config/drain-schema.ts'
-import type { ManagementAddress } from '../platform/config/listen-address.ts'
+import type { PrivateConsoleAddress } from '../platform/config/listen-address.ts'
 import { readConfig } from '../platform/config/read-config.ts'
 import { readScopeCatalogue } from '../platform/config/read-scope-catalogue.ts'
 import { ConfigError } from '../platform/diagnostics/boot-error.ts'
@@ -98,7 +98,7 @@ export type AuthorizationServerConfig = {
   readonly issuer: string
   readonly name: string
   readonly listen: { readonly host: string; readonly port: number }
-  readonly management: ManagementAddress
+  readonly management: PrivateConsoleAddress
   readonly drain: DrainConfig
   readonly catalogue: ScopeCatalogue
   /** Resources for which the server issues tokens (RFC 8707), without a trailing slash. The first is the issuer. */

@@ -1,12 +1,12 @@
 import type { Accounts } from '../accounts/accounts.ts'
-import { LOCAL_SIGN_IN_OFF, normalizeUsername } from '../accounts/accounts.ts'
+import { LOCAL_SIGN_IN_OFF } from '../accounts/accounts.ts'
+import { findStoredAccount } from '../accounts/find-stored-account.ts'
 import type { SecondFactors } from '../accounts/second-factors.ts'
-import { readDocumentUrl } from '../client-documents/client-documents.ts'
 import type { PasswordLinks } from '../password-links/password-links.ts'
 import { hashId } from '../store/artifact-record.ts'
 import { endSession, endSessions } from '../store/end-sessions.ts'
 import { collect, listArtifacts } from '../store/list-artifacts.ts'
-import type { ListedArtifact, Store, StoredAccount } from '../store/store.ts'
+import type { Store, StoredAccount } from '../store/store.ts'
 import {
   endAllGrants,
   endGrants,
@@ -16,6 +16,13 @@ import {
   type GrantFilters,
   lastRefreshes,
 } from '../store/stored-grants.ts'
+import {
+  type ConfiguredClient,
+  clientKind,
+  describeClient,
+  describeConfiguredClient,
+} from './describe-client.ts'
+import { textOf, timeOf } from './payload-values.ts'
 
 /** The result of an action: JSON for the command line. */
 export type AdministrationResult =
@@ -44,10 +51,15 @@ export type AdministrationEvent = {
   readonly grant?: string | undefined
 }
 
-/** Runs an action for the operator, e.g. `account list`. The input is JSON from outside. */
-export type Administration = (action: string, input: unknown) => Promise<AdministrationResult>
+/** The console session of an action. Undefined for a command. */
+export type AdministrationOrigin = { readonly session: string; readonly address: string }
 
-type ConfiguredClient = { readonly clientId: string; readonly clientName: string }
+/** Runs an action for the operator, e.g. `account list`. The input is JSON from outside. */
+export type Administration = (
+  action: string,
+  input: unknown,
+  origin?: AdministrationOrigin,
+) => Promise<AdministrationResult>
 
 type Options = {
   readonly store: Pick<Store, 'accounts' | 'artifacts'>
@@ -59,7 +71,7 @@ type Options = {
   /** `signIn.local`: people can sign in with a user name and a password. */
   readonly localSignIn: boolean
   readonly nowSeconds: () => number
-  readonly onEvent: (event: AdministrationEvent) => void
+  readonly onEvent: (event: AdministrationEvent, origin?: AdministrationOrigin) => void
 }
 
 const ACCOUNTS_AT_ONCE = 500
@@ -70,18 +82,20 @@ const LINK_SECONDS = 86_400
 const SHORTEST_LINK_SECONDS = 60
 const LONGEST_LINK_SECONDS = 30 * 86_400
 
+type Action = (input: Input) => Promise<object>
+
 /**
  * Creates the actions with which an operator manages accounts, clients, grants and sessions.
  * The end of a grant removes its tokens and publishes the revocation in one step, so every gateway rejects the tokens.
  */
 export function createAdministration(options: Options): Administration {
-  const actions: Readonly<Record<string, (input: Input) => Promise<object>>> = {
-    ...accountActions(options),
-    ...clientActions(options),
-    ...grantActions(options),
-    ...sessionActions(options),
+  const actionsFor = (origin?: AdministrationOrigin): Readonly<Record<string, Action>> => {
+    const from = { ...options, onEvent: (event: AdministrationEvent) => options.onEvent(event, origin) }
+    return { ...accountActions(from), ...clientActions(from), ...grantActions(from), ...sessionActions(from) }
   }
-  return async (action, input) => {
+  const commands = actionsFor()
+  return async (action, input, origin) => {
+    const actions = origin === undefined ? commands : actionsFor(origin)
     const run = Object.hasOwn(actions, action) ? actions[action] : undefined
     if (run === undefined) return { rejected: 'unknown_action', message: `Unknown action "${action}".` }
     try {
@@ -210,22 +224,6 @@ function accountActions(options: Options) {
 
 function clientActions({ store, configured, onEvent }: Options) {
   const clients = store.artifacts('Client')
-  const describe = ({ payload, expiresAtSeconds }: ListedArtifact) => ({
-    client: textOf(payload['client_id']) ?? '',
-    name: textOf(payload['client_name']) ?? null,
-    kind: kindOf(textOf(payload['client_id'])),
-    redirectUris: textsOf(payload['redirect_uris']),
-    registered: timeOf(payload['client_id_issued_at']),
-    expires: timeOf(expiresAtSeconds),
-  })
-  const describeConfigured = ({ clientId, clientName }: ConfiguredClient) => ({
-    client: clientId,
-    name: clientName,
-    kind: 'configured' as const,
-    redirectUris: [],
-    registered: null,
-    expires: null,
-  })
   const findConfigured = (input: Input) =>
     configured.find(({ clientId }) => clientId === input.required('client'))
   const findRegistered = async (input: Input) => {
@@ -241,11 +239,12 @@ function clientActions({ store, configured, onEvent }: Options) {
   return {
     'client list': async () => {
       const registered = await collect(listArtifacts(store, 'Client'))
-      return { clients: [...configured.map(describeConfigured), ...registered.map(describe)] }
+      return { clients: [...configured.map(describeConfiguredClient), ...registered.map(describeClient)] }
     },
     'client show': async (input: Input) => {
       const own = findConfigured(input)
-      const client = own === undefined ? describe(await findRegistered(input)) : describeConfigured(own)
+      const client =
+        own === undefined ? describeClient(await findRegistered(input)) : describeConfiguredClient(own)
       const { expires: _, ...shown } = client
       return { ...shown, grants: (await findGrants(store, { client: client.client })).length }
     },
@@ -256,7 +255,7 @@ function clientActions({ store, configured, onEvent }: Options) {
           'This client is in the configuration. Remove the client from authorization-server.yaml, or revoke its grants with `scopegate grant revoke --client`.',
         )
       const client = input.required('client')
-      const kind = kindOf(client)
+      const kind = clientKind(client)
       const grants = await findGrants(store, { client })
       // An earlier removal can have stopped before it revoked all grants.
       if (grants.length === 0) await findRegistered(input)
@@ -267,11 +266,6 @@ function clientActions({ store, configured, onEvent }: Options) {
       return { client, kind, revoked }
     },
   }
-}
-
-/** For `document`, the `client_id` is the URL of a client document. */
-function kindOf(clientId = ''): 'registered' | 'document' {
-  return readDocumentUrl(clientId) === undefined ? 'registered' : 'document'
 }
 
 function grantActions({ store, nowSeconds, onEvent }: Options) {
@@ -401,10 +395,7 @@ async function* listAccounts(store: Options['store']): AsyncGenerator<StoredAcco
 /** @throws {Rejection} when no account has this username or id. */
 async function findAccount(store: Options['store'], input: Input): Promise<StoredAccount> {
   const typed = input.required('account')
-  const username = normalizeUsername(typed)
-  // The username of a provider account contains a colon, so it has no normalized form.
-  const found =
-    (await store.accounts.findByUsername(username ?? typed)) ?? (await store.accounts.findById(typed))
+  const found = await findStoredAccount(store, typed)
   if (found !== undefined) return found
   throw new Rejection(
     'not_found',
@@ -431,18 +422,6 @@ function describeAccount(account: StoredAccount) {
     created: timeOf(account.createdAtSeconds),
     disabled: timeOf(account.disabledAtSeconds),
   }
-}
-
-function timeOf(seconds: unknown): string | null {
-  return typeof seconds === 'number' ? new Date(seconds * 1_000).toISOString() : null
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined
-}
-
-function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : []
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -4,6 +4,8 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import type { AuthorizationServerConfig } from '../config.ts'
 import { hashClientSecret, matchesAnySecret } from '../engine/client-secret.ts'
 import {
+  ADMIN_SETTING,
+  parseAdminTokens,
   parseCanarySecrets,
   parseClientSecrets,
   parseCookieKeys,
@@ -28,6 +30,7 @@ export type LiveSecrets = {
    */
   verifyClientSecret(clientId: string, presented: string): Promise<boolean> | undefined
   readGatewaySecrets(): Promise<void>
+  readAdminTokens(): Promise<void>
   /** Returns the secrets of this server at an OpenID provider, newest first. */
   providerSecrets(name: string): readonly string[]
   /** Calls `listener` after each change. If the listener throws, the earlier secrets stay. */
@@ -49,6 +52,7 @@ export function followSecrets(
     | 'signingKeysFile'
     | 'accessTokens'
     | 'dataDir'
+    | 'management'
   >,
   options: {
     readonly secrets: Secrets
@@ -148,6 +152,18 @@ export function followSecrets(
     })
     followed.set(canary.clientId, follower)
   }
+  const { adminTokenFile } = config.management
+  const admin =
+    adminTokenFile === undefined
+      ? undefined
+      : files.follow({
+          setting: ADMIN_SETTING,
+          file: adminTokenFile,
+          apply(text) {
+            const tokens = parseAdminTokens(text, adminTokenFile)
+            return change('adminTokens', tokens) ? { accepted: tokens.length } : undefined
+          },
+        })
   for (const [index, { name, clientSecretFile }] of config.signIn.providers.entries()) {
     const setting = `signIn.providers[${index}].clientSecretFile`
     files.follow({
@@ -170,6 +186,7 @@ export function followSecrets(
     verifyClientSecret: (clientId, presented) =>
       hashes.has(clientId) ? verify(clientId, presented) : undefined,
     readGatewaySecrets: () => gateway.check(),
+    readAdminTokens: async () => admin?.check(),
     providerSecrets: (name) =>
       current.providers.find((provider) => provider.name === name)?.clientSecrets ?? [],
     onChange: (listener) => void listeners.push(listener),

@@ -21,6 +21,8 @@ export type Secrets = {
   }[]
   /** Accepted secrets of the canary, newest first. Empty: no canary. */
   readonly canarySecrets: readonly string[]
+  /** Accepted tokens for the sign-in to the console, newest first. Empty: nobody can sign in. */
+  readonly adminTokens: readonly string[]
   /** Secrets of this server at the OpenID providers, newest first. */
   readonly providers: readonly { readonly name: string; readonly clientSecrets: readonly string[] }[]
 }
@@ -46,6 +48,13 @@ export async function loadSecrets(config: AuthorizationServerConfig): Promise<Se
       })),
     ),
     canarySecrets: config.canary === undefined ? [] : await loadCanarySecrets(config.canary.clientSecretFile),
+    adminTokens:
+      config.management.adminTokenFile === undefined
+        ? []
+        : parseAdminTokens(
+            await readSecretFile(config.management.adminTokenFile, ADMIN_SETTING),
+            config.management.adminTokenFile,
+          ),
     providers: await Promise.all(
       config.signIn.providers.map(async ({ name, clientSecretFile }) => ({
         name,
@@ -95,16 +104,36 @@ async function loadCanarySecrets(file: string): Promise<readonly string[]> {
   return parseCanarySecrets(await readSecretFile(file, CANARY_SETTING), file)
 }
 
+export const ADMIN_SETTING = 'management.adminTokenFile'
+/** A person can choose an admin token, so the minimum length is larger than for other secrets. */
+const SHORTEST_ADMIN_TOKEN = 32
+
+/**
+ * Parses the accepted tokens for the sign-in to the console.
+ * @throws {BootError} ERR_SECRET_FILE.
+ */
+export function parseAdminTokens(text: string, file: string): readonly string[] {
+  return parseLongSecrets(text, file, {
+    code: 'ERR_SECRET_FILE',
+    setting: ADMIN_SETTING,
+    shortest: SHORTEST_ADMIN_TOKEN,
+  })
+}
+
 function parseLongSecrets(
   text: string,
   file: string,
-  { code, setting }: { readonly code: string; readonly setting: string },
+  {
+    code,
+    setting,
+    shortest = SHORTEST_SECRET,
+  }: { readonly code: string; readonly setting: string; readonly shortest?: number },
 ): readonly string[] {
   const secrets = parseSecretLines(text, file)
-  if (secrets.length === 0 || secrets.some((secret) => secret.length < SHORTEST_SECRET))
+  if (secrets.length === 0 || secrets.some((secret) => secret.length < shortest))
     throw new BootError(
       code,
-      `${file} (${setting}): the file must contain one secret per line, newest first, each at least ${SHORTEST_SECRET} characters long.`,
+      `${file} (${setting}): the file must contain one secret per line, newest first, each at least ${shortest} characters long.`,
       { exitCode: 3 },
     )
   return secrets

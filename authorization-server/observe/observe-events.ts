@@ -2,7 +2,7 @@ import type { AuditLog } from '../../platform/logging/audit-log.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import { type Tracing, traceFields } from '../../platform/tracing/tracing.ts'
 import type { Account } from '../accounts/accounts.ts'
-import type { AdministrationEvent } from '../administration/administration.ts'
+import type { AdministrationEvent, AdministrationOrigin } from '../administration/administration.ts'
 import type { DocumentFetch } from '../client-documents/client-documents.ts'
 import type { StreamEvent } from '../endpoints/revocation-stream.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
@@ -197,16 +197,23 @@ export function auditAccount(
   audit(action, { subject: id, username, account_origin: origin })
 }
 
-/** Writes the audit line of a change that the operator made with a command. Counts ended grants and sessions. */
+/** Writes the audit line of a change that the operator made with a command or in the console. Counts ended grants and sessions. */
 export function observeAdministration(options: {
   readonly audit: AuditLog
   readonly metrics: Pick<Metrics, 'countGrantEnded' | 'countSessionEnded'>
-}): (event: AdministrationEvent) => void {
+}): (event: AdministrationEvent, origin?: AdministrationOrigin) => void {
   const { audit, metrics } = options
-  return ({ action, accountId, clientId, grant }) => {
+  return ({ action, accountId, clientId, grant }, origin) => {
     if (action === 'grant_revoked') metrics.countGrantEnded('operator')
     if (action === 'session_ended') metrics.countSessionEnded()
-    audit(action, { actor: 'operator', subject: accountId, client_id: clientId, grant })
+    audit(action, {
+      actor: 'operator',
+      subject: accountId,
+      client_id: clientId,
+      grant,
+      console_session: origin?.session,
+      address: origin?.address,
+    })
   }
 }
 

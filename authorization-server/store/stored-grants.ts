@@ -18,6 +18,7 @@ export type FoundGrant = {
   readonly accountId: string
   readonly clientId: string
   readonly scopes: readonly string[]
+  readonly resources: readonly string[]
   readonly createdAtSeconds: number | undefined
   readonly expiresAtSeconds: number | undefined
 }
@@ -51,8 +52,8 @@ export async function findGrant(
   return payload && toGrant({ idHash: grantHash, payload, expiresAtSeconds: undefined })
 }
 
-/** @returns undefined for a grant of the account page. */
-function toGrant({ idHash, payload, expiresAtSeconds }: ListedArtifact): FoundGrant | undefined {
+/** Reads a stored grant. Returns undefined for a grant of the account page. */
+export function toGrant({ idHash, payload, expiresAtSeconds }: ListedArtifact): FoundGrant | undefined {
   const clientId = String(payload['clientId'])
   if (clientId === ACCOUNT_CLIENT_ID) return undefined
   return {
@@ -60,6 +61,7 @@ function toGrant({ idHash, payload, expiresAtSeconds }: ListedArtifact): FoundGr
     accountId: String(payload['accountId']),
     clientId,
     scopes: scopesOf(payload),
+    resources: isRecord(payload['resources']) ? Object.keys(payload['resources']) : [],
     createdAtSeconds: numberOf(payload['iat']),
     expiresAtSeconds,
   }
@@ -128,6 +130,15 @@ export async function lastRefreshes(
       ? await collect(listArtifacts(store, USE_MODEL))
       : await store.artifacts(USE_MODEL).listByAccount(accountId)
   return new Map(uses.map(({ idHash, payload }) => [idHash, numberOf(payload['usedAtSeconds']) ?? 0]))
+}
+
+/** Returns the time of the last refresh of a grant. Unix time. Undefined: the grant has no refresh. */
+export async function lastRefresh(
+  store: Pick<Store, 'artifacts'>,
+  grantHash: string,
+): Promise<number | undefined> {
+  const payload = await store.artifacts(USE_MODEL).findByHash(grantHash)
+  return numberOf(payload?.['usedAtSeconds'])
 }
 
 /** Returns the scopes of a grant of the engine: `openid.scope`, and the scopes of each resource. */

@@ -1,5 +1,5 @@
 import { Type } from '../diagnostics/schema/schema-builder.ts'
-import { PortNumber } from '../diagnostics/schema/value-schemas.ts'
+import { FilePath, PortNumber } from '../diagnostics/schema/value-schemas.ts'
 
 const LISTEN_KEYS = {
   host: Type.String({ description: 'address to listen on', minLength: 1, maxLength: 255 }),
@@ -28,13 +28,22 @@ const MANAGEMENT_KEYS = {
 
 const MANAGEMENT = { description: 'address of the listener for /livez, /readyz and /metrics' }
 
-export const ManagementAddress = Type.Object(MANAGEMENT_KEYS, MANAGEMENT)
+const CONSOLE_KEYS = {
+  ...MANAGEMENT_KEYS,
+  console: Type.Optional(
+    Type.Boolean({ description: 'whether the management port serves the console; default: true' }),
+  ),
+}
 
-export const ConsoleAddress = Type.Object(
+export const ConsoleAddress = Type.Object(CONSOLE_KEYS, MANAGEMENT)
+
+export const PrivateConsoleAddress = Type.Object(
   {
-    ...MANAGEMENT_KEYS,
-    console: Type.Optional(
-      Type.Boolean({ description: 'whether the management port serves the console; default: true' }),
+    ...CONSOLE_KEYS,
+    adminTokenFile: Type.Optional(
+      FilePath(
+        'file with the tokens for the sign-in to the console, one per line, newest first; without this file, the console shows no clients and no grants',
+      ),
     ),
   },
   MANAGEMENT,
@@ -52,3 +61,6 @@ export type ManagementAddress = {
 
 /** A management port with a console. */
 export type ConsoleAddress = ManagementAddress & { readonly console?: boolean | undefined }
+
+/** A management port with a console that has private pages. */
+export type PrivateConsoleAddress = ConsoleAddress & { readonly adminTokenFile?: string | undefined }

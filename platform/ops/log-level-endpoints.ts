@@ -13,7 +13,7 @@ export function logLevelEndpoints(control: LogLevelControl): readonly Management
     {
       method: 'PUT',
       path: '/log-level',
-      readsJson: true,
+      reads: 'json',
       async respond({ body, clientAddress }) {
         const change = readChange(body)
         if (typeof change === 'string')

@@ -2,19 +2,24 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { normalizeIp } from '../net/normalize-ip.ts'
+import { isFromOwnPage } from '../pages/own-origin.ts'
+import { readForm } from '../pages/read-form.ts'
 
 /** An endpoint on the management port. Endpoints for different methods can have the same path. */
 export type ManagementEndpoint = {
-  /** POST and PUT change state, so web pages cannot call these endpoints. */
+  /** POST and PUT change state, so web pages cannot call these endpoints. `reads: 'form'` has another rule. */
   readonly method: 'GET' | 'POST' | 'PUT'
   readonly path: string
-  /** True: the body must be JSON. Default: the endpoint ignores the body. */
-  readonly readsJson?: boolean
+  /**
+   * `json`: the body must be JSON. `form`: the body must be a form, and only pages of the same origin can send it.
+   * Default: the endpoint ignores the body.
+   */
+  readonly reads?: 'json' | 'form'
   readonly respond: (request: ManagementRequest) => ManagementResponse | Promise<ManagementResponse>
 }
 
 export type ManagementRequest = {
-  /** The parsed JSON of the body. Undefined if the endpoint does not read JSON. */
+  /** The parsed JSON, or a {@link Form}. Undefined if the endpoint does not read the body. */
   readonly body: unknown
   readonly clientAddress: string
   /** HEAD for a HEAD request to an endpoint with the method GET. */
@@ -35,6 +40,8 @@ export type ManagementResponse = {
 
 /** Maximum size of a request body. Bytes. */
 export const BODY_LIMIT_BYTES = 1_024
+/** Maximum size of a form. Bytes. */
+const FORM_LIMIT_BYTES = 8_192
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 
@@ -49,6 +56,7 @@ export function mountEndpoints(app: FastifyInstance, endpoints: readonly Managem
     app.route({
       method: endpoint.method,
       url: endpoint.path,
+      bodyLimit: endpoint.reads === 'form' ? FORM_LIMIT_BYTES : BODY_LIMIT_BYTES,
       handler: async (request, reply) => sendResponse(reply, await respondTo(request, endpoint)),
     })
   for (const [path, sharing] of Map.groupBy(endpoints, (endpoint) => endpoint.path)) {
@@ -88,13 +96,24 @@ export function toManagementRequest(request: FastifyRequest, body: unknown): Man
 
 async function respondTo(
   request: FastifyRequest,
-  { method, readsJson = false, respond }: ManagementEndpoint,
+  { method, reads, respond }: ManagementEndpoint,
 ): Promise<ManagementResponse> {
+  if (reads === 'form') return respondToForm(request, respond)
   if (method !== 'GET' && isFromPage(request)) return { status: 403, body: NOT_FOR_PAGES }
-  if (!readsJson) return respond(toManagementRequest(request, undefined))
+  if (reads === undefined) return respond(toManagementRequest(request, undefined))
   if (!JSON_TYPE.test(request.headers['content-type'] ?? '')) return { status: 415, body: NOT_JSON_TYPE }
   const body = parseJson(request.body)
   return body === undefined ? { status: 400, body: NOT_JSON } : respond(toManagementRequest(request, body))
+}
+
+async function respondToForm(
+  request: FastifyRequest,
+  respond: ManagementEndpoint['respond'],
+): Promise<ManagementResponse> {
+  if (!isFromOwnPage(request.headers)) return { status: 403, body: FOREIGN_FORM }
+  if (!FORM_TYPE.test(request.headers['content-type'] ?? '')) return { status: 415, body: NOT_FORM }
+  const form = readForm(String(request.body))
+  return form === undefined ? { status: 400, body: NOT_FORM } : respond(toManagementRequest(request, form))
 }
 
 /** Returns undefined if the text is not valid JSON. JSON has no undefined. */
@@ -107,6 +126,18 @@ function parseJson(text: unknown): unknown {
 }
 
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
+
+const FORM_TYPE = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i
+
+const FOREIGN_FORM = {
+  error: 'access_denied',
+  error_description: 'This endpoint accepts only forms of its own pages.',
+}
+
+const NOT_FORM = {
+  error: 'invalid_request',
+  error_description: 'Send a form as application/x-www-form-urlencoded, with each field once.',
+}
 
 const NOT_JSON_TYPE = {
   error: 'invalid_request',

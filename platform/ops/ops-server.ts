@@ -96,13 +96,14 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
       .code(404)
       .send({ error: 'not_found', error_description: `Available paths: ${known.join(', ')} and /version.` })
   })
-  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
+  app.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const { statusCode = 500 } = error
     // The client's request is invalid, so this is not a failure of the server.
     if (statusCode < 500)
-      return reply
-        .code(statusCode)
-        .send({ error: 'invalid_request', error_description: statusCode === 413 ? TOO_LARGE : UNREADABLE })
+      return reply.code(statusCode).send({
+        error: 'invalid_request',
+        error_description: statusCode === 413 ? tooLarge(request.routeOptions.bodyLimit) : UNREADABLE,
+      })
     options.logger.error({ event: 'management_error', err: error }, 'a request on the management port failed')
     return reply.code(500).send({ error: 'server_error', error_description: 'Internal error. See the log.' })
   })
@@ -141,7 +142,7 @@ export async function startOpsServer(options: OpsServerOptions): Promise<OpsServ
   }
 }
 
-const TOO_LARGE = `The body must have at most ${BODY_LIMIT_BYTES} bytes.`
+const tooLarge = (limitBytes = BODY_LIMIT_BYTES) => `The body must have at most ${limitBytes} bytes.`
 const UNREADABLE = 'The headers or the body of the request are not valid.'
 
 /** RFC 9110 section 15.5.20. */

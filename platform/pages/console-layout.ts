@@ -25,6 +25,10 @@ export function renderConsole(
     /** Target of the link to the same data as JSON. undefined: the page has no data. */
     readonly jsonHref?: string
     readonly isStatic: boolean
+    /** Text above the content. */
+    readonly notice?: string | undefined
+    /** The form with which an operator signs out, or the link to sign in. */
+    readonly access?: Html | undefined
   },
 ): string {
   const link = (one: { readonly path: string; readonly title: string }) =>
@@ -36,9 +40,10 @@ export function renderConsole(
 <link rel="icon" href="data:,">
 <title>${page.heading} · ${name}</title>`
   const body = html`<a class="skip" href="#content">Skip to the content</a>
-<div class="bar"><header><p>${name}</p><nav aria-label="Console"><ul>${links.map(link)}</ul></nav>${search && searchForm(search)}</header></div>
+<div class="bar"><header><p>${name}</p><nav aria-label="Console"><ul>${links.map(link)}</ul></nav>${search && searchForm(search)}${page.access}</header></div>
 <main id="content" tabindex="-1">
 <h1>${page.heading}</h1>
+${page.notice !== undefined && html`<p class="notice" role="status">${page.notice}</p>`}
 ${page.body}
 </main>
 <footer>

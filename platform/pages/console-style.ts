@@ -64,13 +64,16 @@ form.filter p.wide { flex: 1 1 18rem; max-width: 32rem; }
 form.search { display: flex; gap: 0.375rem; flex: 1 1 14rem; max-width: 30rem; margin: 0 0 0 auto; }
 form.search input { flex: 1 1 auto; min-width: 0; }
 label { display: block; font-size: 0.8125rem; font-weight: 600; }
-input[type="text"], input[type="search"], select, textarea {
+input[type="text"], input[type="search"], input[type="password"], select, textarea {
   display: block; width: 100%; padding: 0.375rem 0.5rem; font: inherit; color: inherit;
   background: var(--card); border: 1px solid var(--quiet); border-radius: 0.375rem;
 }
 textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }
 button { padding: 0.375rem 0.75rem; border-radius: 0.375rem; }
 .pages { display: flex; gap: 1rem; }
+.access { margin: 0 0 0 auto; }
+form.sign-in { max-width: 28rem; }
+form.sign-in p { margin: 0 0 0.75rem; }
 `
 
 /** CSP source that allows the stylesheet by its hash. CSP Level 3 section 8.4. */

@@ -2,11 +2,22 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { PassThrough } from 'node:stream'
 import type { Logger } from '../logging/logger.ts'
 import type { ManagementEndpoint, ManagementRequest, ManagementResponse } from '../ops/management-endpoint.ts'
+import {
+  accessLink,
+  type ConsoleAccess,
+  readNextPath,
+  SIGN_IN_PATH,
+  SIGN_OUT_PATH,
+  signInForm,
+} from './console-access.ts'
 import { type ConsoleLayout, type ConsoleSearch, renderConsole } from './console-layout.ts'
-import type { ConsolePage } from './console-page.ts'
+import { type ConsoleForm, type ConsolePage, FORM_TOKEN } from './console-page.ts'
 import { CONSOLE_SCRIPT_SOURCE } from './console-script.ts'
+import type { ConsoleSession } from './console-sessions.ts'
 import { CONSOLE_STYLE_SOURCE } from './console-style.ts'
-import { html } from './html.ts'
+import { type Html, html } from './html.ts'
+import { isOwnOrigin } from './own-origin.ts'
+import type { Form } from './read-form.ts'
 import { securityHeaders } from './security-headers.ts'
 
 /** Maximum number of open pages with live updates. */
@@ -41,6 +52,8 @@ export function createConsole({
   name,
   version,
   pages,
+  forms = [],
+  access,
   search,
   logger,
 }: {
@@ -48,6 +61,9 @@ export function createConsole({
   readonly name: string
   readonly version: string
   readonly pages: readonly ConsolePage[]
+  readonly forms?: readonly ConsoleForm[]
+  /** How operators sign in. Default: the console has no private pages and no forms. */
+  readonly access?: ConsoleAccess
   readonly search?: ConsoleSearch
   readonly logger: Logger
 }): Console {
@@ -64,25 +80,105 @@ export function createConsole({
     const { query, headers } = request
     if (isForeign(headers))
       return textResponse(403, 'This page rejects requests from pages of other origins.')
+    const session = access?.sessions?.find(headers)
+    const isPrivate = page.isPrivate === true
     const format = query.get('format')
-    if (format === 'events' && page.isStatic !== true) return openStream(page, request)
+    if (isPrivate && session === undefined) {
+      if (format === 'json') return { status: 401, body: SIGN_IN_JSON, headers: NO_SNIFF }
+      return access?.sessions === undefined ? closedPage() : signInPage(401, `${page.path}?${query}`)
+    }
+    if (format === 'events' && !isStatic(page)) return openStream(page, request)
     const data = await page.data(query)
     if (format === 'json')
       return { status: data === undefined ? 404 : 200, body: data ?? NOT_FOUND_JSON, headers: NO_SNIFF }
-    if (data === undefined) return notFoundPage()
-    return { status: 200, ...htmlResponse(formTargets(page), renderPage(page, data, query)) }
+    if (data === undefined) return notFoundPage(session)
+    return {
+      status: 200,
+      ...htmlResponse(formTargets(page, session), renderPage(page, data, query, session)),
+    }
   }
 
-  function renderPage(page: ConsolePage, data: unknown, query: URLSearchParams): string {
+  function renderPage(
+    page: ConsolePage,
+    data: unknown,
+    query: URLSearchParams,
+    session: ConsoleSession | undefined,
+  ): string {
     const asJson = new URLSearchParams(query)
     asJson.set('format', 'json')
+    const notice = session?.notice
+    if (session !== undefined) session.notice = undefined
     return renderConsole(layout, {
       heading: page.heading?.(data) ?? page.title,
       current: page.parent ?? page.path,
-      body: page.render(data, query),
+      body: page.render(data, query, session),
       jsonHref: `${page.path}?${asJson}`,
-      isStatic: page.isStatic === true,
+      isStatic: isStatic(page),
+      notice,
+      access: access && accessLink(access, session),
     })
+  }
+
+  /** Renders a page that is not in the list of pages. */
+  function otherPage(
+    status: number,
+    heading: string,
+    body: Html,
+    session?: ConsoleSession,
+  ): ManagementResponse {
+    const markup = renderConsole(layout, {
+      heading,
+      current: undefined,
+      body,
+      isStatic: true,
+      access: access && session && accessLink(access, session),
+    })
+    return { status, ...htmlResponse(formTargets(undefined, session), markup) }
+  }
+
+  function signInPage(status: number, next: string, fault?: string): ManagementResponse {
+    return otherPage(status, 'Sign in', signInForm(next, fault))
+  }
+
+  function closedPage(): ManagementResponse {
+    return otherPage(
+      403,
+      'Sign-in is not configured',
+      html`<p>This page is only for signed-in operators. To open it, set <code>${access?.setting ?? ''}</code> in the configuration of the service to a file with a token, and restart the service.</p>`,
+    )
+  }
+
+  /** Runs a form of a private page. */
+  async function submit(one: ConsoleForm, request: ManagementRequest): Promise<ManagementResponse> {
+    const form = request.body as Form
+    const session = access?.sessions?.find(request.headers)
+    if (access?.sessions === undefined) return closedPage()
+    if (session === undefined) return signInPage(401, '/')
+    if (!access.sessions.verifyForm(session, form.get(FORM_TOKEN)))
+      return otherPage(403, 'This form is not valid', STALE_FORM, session)
+    const { location, notice } = await one.submit(form, session, request)
+    session.notice = notice
+    return redirect(location)
+  }
+
+  async function signIn(request: ManagementRequest): Promise<ManagementResponse> {
+    if (access?.sessions === undefined) return closedPage()
+    const form = request.body as Form
+    const next = form.get('next') ?? '/'
+    const result = await access.sessions.signIn(form.get('token') ?? '', request)
+    if ('cookie' in result) return redirect(readNextPath(next, pages), { 'set-cookie': result.cookie })
+    if (result.rejected === 'wrong') return signInPage(401, next, 'This token is not correct.')
+    const seconds = result.retryAfterSeconds
+    const page = signInPage(429, next, `Too many attempts. Try again in ${seconds} seconds.`)
+    return { ...page, headers: { ...page.headers, 'retry-after': String(seconds) } }
+  }
+
+  function signOut(request: ManagementRequest): ManagementResponse {
+    const session = access?.sessions?.find(request.headers)
+    if (access?.sessions === undefined || session === undefined) return redirect('/')
+    if (!access.sessions.verifyForm(session, (request.body as Form).get(FORM_TOKEN)))
+      return otherPage(403, 'This form is not valid', STALE_FORM, session)
+    return redirect('/', { 'set-cookie': access.sessions.signOut(request) })
   }
 
   function openStream(page: ConsolePage, { query, headers, method }: ManagementRequest): ManagementResponse {
@@ -127,27 +223,48 @@ export function createConsole({
     }
   }
 
-  function formTargets(page?: ConsolePage): readonly string[] {
-    return [...new Set([...(search === undefined ? [] : ["'self'"]), ...(page?.formTargets ?? [])])]
+  function formTargets(page?: ConsolePage, session?: ConsoleSession): readonly string[] {
+    const own =
+      search === undefined && session === undefined && access?.sessions === undefined ? [] : ["'self'"]
+    return [...new Set([...own, ...(page?.formTargets ?? [])])]
   }
 
-  function notFoundPage(): ManagementResponse {
+  function notFoundPage(session?: ConsoleSession): ManagementResponse {
     const body = html`<p>This page does not exist, or its subject no longer exists. <a href="/">Overview</a></p>`
-    const markup = renderConsole(layout, {
-      heading: 'Page not found',
-      current: undefined,
-      body,
-      isStatic: true,
-    })
-    return { status: 404, ...htmlResponse(formTargets(), markup) }
+    return otherPage(404, 'Page not found', body, session)
+  }
+
+  function accessEndpoints(): readonly ManagementEndpoint[] {
+    return [
+      {
+        method: 'GET',
+        path: SIGN_IN_PATH,
+        respond: () => (access?.sessions === undefined ? closedPage() : signInPage(200, '/')),
+      },
+      { method: 'POST', path: SIGN_IN_PATH, reads: 'form', respond: signIn },
+      { method: 'POST', path: SIGN_OUT_PATH, reads: 'form', respond: signOut },
+    ]
   }
 
   return {
-    endpoints: pages.map((page) => ({
-      method: 'GET',
-      path: page.path,
-      respond: (request) => respond(page, request),
-    })),
+    endpoints: [
+      ...pages.map(
+        (page): ManagementEndpoint => ({
+          method: 'GET',
+          path: page.path,
+          respond: (request) => respond(page, request),
+        }),
+      ),
+      ...forms.map(
+        (one): ManagementEndpoint => ({
+          method: 'POST',
+          path: one.path,
+          reads: 'form',
+          respond: (request) => submit(one, request),
+        }),
+      ),
+      ...(access === undefined ? [] : accessEndpoints()),
+    ],
     notFound: ({ headers }) => (headers.accept?.includes('text/html') === true ? notFoundPage() : undefined),
     get isWatched() {
       return streams.size > 0
@@ -163,6 +280,17 @@ export function createConsole({
 }
 
 const NO_SNIFF = { 'x-content-type-options': 'nosniff', 'cross-origin-resource-policy': 'same-origin' }
+const STALE_FORM = html`<p>The form is not from a page of this session. Go back, reload the page, and send the form again.</p>`
+const SIGN_IN_JSON = { error: 'access_denied', error_description: 'Sign in at /console/sign-in first.' }
+
+function isStatic({ isStatic, isPrivate }: ConsolePage): boolean {
+  return isStatic === true || isPrivate === true
+}
+
+function redirect(location: string, headers: Readonly<Record<string, string>> = {}): ManagementResponse {
+  return { status: 303, body: '', type: 'text/plain', headers: { ...headers, location } }
+}
+
 const NOT_FOUND_JSON = { error: 'not_found', error_description: 'The subject of this page does not exist.' }
 
 function htmlResponse(formTargets: readonly string[], markup: string) {
@@ -178,7 +306,12 @@ function htmlResponse(formTargets: readonly string[], markup: string) {
   return {
     body: markup,
     type: type ?? 'text/html',
-    headers: { ...headers, 'cross-origin-resource-policy': 'same-origin' },
+    // With `no-referrer`, browsers send `Origin: null` with forms.
+    headers: {
+      ...headers,
+      'referrer-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+    },
   }
 }
 
@@ -195,7 +328,7 @@ function textResponse(status: number, text: string): ManagementResponse {
  * 2, Fetch section 3.2.
  */
 function isForeign({ host, origin, ...headers }: IncomingHttpHeaders): boolean {
-  if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`) return true
+  if (origin !== undefined && !isOwnOrigin(origin, host)) return true
   const site = headers['sec-fetch-site']
   if (site === undefined || site === 'same-origin' || site === 'none') return false
   return headers['sec-fetch-mode'] !== 'navigate' || headers['sec-fetch-dest'] !== 'document'

@@ -40,6 +40,7 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
       current: {
         gatewaySecrets: ['the secret of the gateway'],
         canarySecrets: [],
+      adminTokens: [],
         signingKeys: { keys: [] },
         cookieSecrets: ['a key of the cookies of this test'],
         integrations: [],
@@ -48,6 +49,7 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
       clientSecretHashes: () => undefined,
       verifyClientSecret: () => undefined,
       readGatewaySecrets: async () => undefined,
+      readAdminTokens: async () => undefined,
       providerSecrets: () => [],
       onChange: () => undefined,
     },

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { DRAIN_DEFAULTS, DrainSchema } from '../../../platform/config/drain-schema.ts'
-import { ListenAddress, ManagementAddress } from '../../../platform/config/listen-address.ts'
+import { ConsoleAddress, ListenAddress } from '../../../platform/config/listen-address.ts'
 
 /** Configuration editors read the JSON text of a schema. */
 const json = (schema: object): unknown => JSON.parse(JSON.stringify(schema))
@@ -45,8 +45,8 @@ t.test('ListenAddress() requires a host and a port', async (t) => {
   })
 })
 
-t.test('ManagementAddress accepts at most 100 different host names without a port', async (t) => {
-  t.strictSame(json(ManagementAddress), {
+t.test('ConsoleAddress accepts at most 100 different host names without a port', async (t) => {
+  t.strictSame(json(ConsoleAddress), {
     type: 'object',
     description: 'address of the listener for /livez, /readyz and /metrics',
     properties: {
@@ -64,6 +64,10 @@ t.test('ManagementAddress accepts at most 100 different host names without a por
           pattern: '^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$',
           'x-is': 'a host name without a port, such as gw-scopegate.gateways.svc',
         },
+      },
+      console: {
+        type: 'boolean',
+        description: 'whether the management port serves the console; default: true',
       },
     },
     required: ['host', 'port'],

@@ -185,7 +185,7 @@ t.test('an endpoint for JSON gets the parsed body and the address of the client'
   const url = await start(t, {
     method: 'PUT',
     path: '/level',
-    readsJson: true,
+    reads: 'json',
     respond: ({ body, clientAddress }) => ({ status: 200, body: { body, clientAddress } }),
   })
   for (const type of ['application/json', 'Application/JSON; charset=utf-8', 'application/json ;x=y'])
@@ -202,7 +202,7 @@ t.test('an endpoint for JSON rejects other media types, invalid JSON and large b
   const url = await start(t, {
     method: 'PUT',
     path: '/level',
-    readsJson: true,
+    reads: 'json',
     respond() {
       calls += 1
       return { status: 200, body: {} }
@@ -237,7 +237,7 @@ t.test('an endpoint gets the IPv4 address of a client on a dual-stack port', asy
   }
   const url = await startAt(t, '::', [
     { method: 'GET', path: '/address', respond },
-    { method: 'PUT', path: '/address', readsJson: true, respond },
+    { method: 'PUT', path: '/address', reads: 'json', respond },
   ])
   const { port } = new URL(url)
   const ipv4 = `http://127.0.0.1:${port}/address`

@@ -1,0 +1,134 @@
+import type { ConsolePage } from '../../platform/pages/console-page.ts'
+import { type Html, html } from '../../platform/pages/html.ts'
+import {
+  type DescribedClient,
+  describeClient,
+  describeConfiguredClient,
+} from '../administration/describe-client.ts'
+import { textsOf } from '../administration/payload-values.ts'
+import { hashId } from '../store/artifact-record.ts'
+import type { ListedArtifact } from '../store/store.ts'
+import { clientHref, grantsHref } from './access-hrefs.ts'
+import type { ConsoleSource } from './console-source.ts'
+import type { Counts } from './counts.ts'
+import { type GrantsData, grantTable, nextLink, readGrants, shown, timeText } from './grants-page.ts'
+import { readScreen } from './read-screen.ts'
+
+type ClientRow = DescribedClient & {
+  /** Empty for a client of the configuration. */
+  readonly grantTypes: readonly string[]
+  /** null: the server has too many grants to count them. */
+  readonly grants: number | null
+}
+
+type ClientsData = { readonly clients: readonly ClientRow[]; readonly next: string | null }
+
+const KINDS = ['configured', 'registered', 'document'] as const
+
+/** The clients of the configuration, registered clients and client documents, with filters. */
+export function clientsPage(source: ConsoleSource, counts: () => Promise<Counts>): ConsolePage<ClientsData> {
+  const { store } = source
+  return {
+    path: '/console/clients',
+    title: 'Clients',
+    isPrivate: true,
+    async data(query) {
+      const counted = await counts()
+      const search = query.get('search')?.trim().toLowerCase() ?? ''
+      const kind = query.get('kind') ?? ''
+      const matches = (client: DescribedClient): boolean =>
+        (kind === '' || client.kind === kind) &&
+        [client.client, client.name ?? '', ...client.redirectUris].some((text) =>
+          text.toLowerCase().includes(search),
+        )
+      const position = query.get('after')
+      const { rows, next } = await readScreen(
+        store,
+        'Client',
+        (artifact) => {
+          const row = toRow(artifact, counted)
+          return matches(row) ? row : undefined
+        },
+        position,
+      )
+      const configured = position === null ? configuredRows(source, counted).filter(matches) : []
+      return { clients: [...configured, ...rows], next: next ?? null }
+    },
+    render: ({ clients, next }, query) => html`${filterForm(query)}
+${
+  clients.length === 0
+    ? html`<p>${next === null ? 'No client was found.' : 'No client was found in this part of the list.'}</p>`
+    : html`<div class="scroll" tabindex="0" role="region" aria-label="Clients"><table>
+<thead><tr><th scope="col">Name</th><th scope="col">Client ID</th><th scope="col">Kind</th><th scope="col">Redirect URIs</th><th scope="col">Grant types</th><th scope="col">Created</th><th scope="col" class="count">Grants</th></tr></thead>
+<tbody>${clients.map(tableRow)}</tbody></table></div>`
+}<p class="pages">${nextLink('/console/clients', query, next)}</p>`,
+  }
+}
+
+function toRow(artifact: Pick<ListedArtifact, 'payload' | 'expiresAtSeconds'>, counts: Counts): ClientRow {
+  const client = describeClient(artifact)
+  return {
+    ...client,
+    grantTypes: textsOf(artifact.payload['grant_types']),
+    grants: grantsOf(client.client, counts),
+  }
+}
+
+function configuredRows({ configured }: ConsoleSource, counts: Counts): readonly ClientRow[] {
+  return configured.map((one) => ({
+    ...describeConfiguredClient(one),
+    grantTypes: [],
+    grants: grantsOf(one.clientId, counts),
+  }))
+}
+
+function grantsOf(client: string, { grants, grantsOfClients }: Counts): number | null {
+  return grants.isExact ? (grantsOfClients.get(client) ?? 0) : null
+}
+
+function tableRow(row: ClientRow): Html {
+  return html`<tr><td><a href="${clientHref(row.client)}">${shown(row.name ?? row.client)}</a></td><td><code>${shown(row.client)}</code></td><td>${row.kind}</td><td>${row.redirectUris.map((uri) => html`<code>${shown(uri)}</code> `)}</td><td>${row.grantTypes.join(', ') || '-'}</td><td>${timeText(row.registered)}</td><td class="count">${row.grants === null ? '-' : html`<a href="${grantsHref({ client: row.client })}">${row.grants}<span class="unseen"> grants of ${shown(row.name ?? row.client)}</span></a>`}</td></tr>
+`
+}
+
+function filterForm(query: URLSearchParams): Html {
+  const option = (kind: string) =>
+    html`<option value="${kind}"${query.get('kind') === kind && html` selected`}>${kind}</option>`
+  return html`<form class="filter" action="/console/clients" method="get">
+<p><label for="filter-search">Name, client ID or redirect URI</label><input type="search" id="filter-search" name="search" value="${query.get('search') ?? ''}"></p>
+<p><label for="filter-kind">Kind</label><select id="filter-kind" name="kind"><option value="">all</option>${KINDS.map(option)}</select></p>
+<p><button type="submit">Filter</button></p>
+</form>`
+}
+
+type ClientData = { readonly client: ClientRow; readonly grants: GrantsData }
+
+/** One client, with the first page of its grants. */
+export function clientPage(source: ConsoleSource, counts: () => Promise<Counts>): ConsolePage<ClientData> {
+  const { store } = source
+  return {
+    path: '/console/client',
+    title: 'Client',
+    parent: '/console/clients',
+    isPrivate: true,
+    heading: ({ client }) => client.name ?? client.client,
+    async data(query) {
+      const id = query.get('client') ?? ''
+      const counted = await counts()
+      const configured = configuredRows(source, counted).find(({ client }) => client === id)
+      const payload = configured ? undefined : await store.artifacts('Client').findByHash(hashId(id))
+      const client = configured ?? (payload && toRow({ payload, expiresAtSeconds: undefined }, counted))
+      return client && { client, grants: await readGrants(store, new URLSearchParams({ client: id })) }
+    },
+    render: ({ client, grants }) => html`<dl>
+<div><dt>Client ID</dt><dd><code>${shown(client.client)}</code></dd></div>
+<div><dt>Kind</dt><dd>${client.kind}</dd></div>
+<div><dt>Redirect URIs</dt><dd>${client.redirectUris.length === 0 ? '-' : client.redirectUris.map((uri) => html`<code>${shown(uri)}</code><br>`)}</dd></div>
+<div><dt>Grant types</dt><dd>${client.grantTypes.join(', ') || '-'}</dd></div>
+<div><dt>Created</dt><dd>${timeText(client.registered)}</dd></div>
+<div><dt>Grants</dt><dd>${client.grants ?? 'more than the console counts'}</dd></div>
+</dl>
+<h2>Grants</h2>
+${grantTable(grants, new URLSearchParams({ client: client.client }))}`,
+  }
+}

@@ -1,0 +1,139 @@
+import type { ConsolePage } from '../../platform/pages/console-page.ts'
+import { displayText, type Html, html } from '../../platform/pages/html.ts'
+import { findStoredAccount } from '../accounts/find-stored-account.ts'
+import { timeOf } from '../administration/payload-values.ts'
+import type { ListedArtifact, Store } from '../store/store.ts'
+import { type FoundGrant, findGrants, lastRefresh, toGrant } from '../store/stored-grants.ts'
+import { clientHref, grantsHref, readSelection, revokeHref } from './access-hrefs.ts'
+import type { ConsoleSource } from './console-source.ts'
+import { readScreen, SCREEN_ROWS } from './read-screen.ts'
+
+export type GrantRow = {
+  readonly grant: string
+  /** User name. The ID of the account if the account does not exist. */
+  readonly account: string
+  readonly accountId: string
+  readonly client: string
+  readonly scopes: readonly string[]
+  readonly resources: readonly string[]
+  readonly created: string | null
+  /** Time of the last refresh. null: no refresh. */
+  readonly lastUse: string | null
+  readonly expires: string | null
+}
+
+export type GrantsData = {
+  readonly grants: readonly GrantRow[]
+  /** Position of the next page. null: no page follows. */
+  readonly next: string | null
+  /** Whether the named account exists. */
+  readonly accountExists: boolean
+}
+
+/** The grants, with filters. */
+export function grantsPage({ store }: Pick<ConsoleSource, 'store'>): ConsolePage<GrantsData> {
+  return {
+    path: '/console/grants',
+    title: 'Grants',
+    isPrivate: true,
+    data: (query) => readGrants(store, query),
+    render: (
+      data,
+      query,
+    ) => html`<p>A grant is the consent of a person for a client. All tokens of the client for this person belong to the grant.</p>
+${filterForm(query)}
+${grantTable(data, query)}`,
+  }
+}
+
+/** Reads one page of the grants that the query selects. */
+export async function readGrants(store: ConsoleSource['store'], query: URLSearchParams): Promise<GrantsData> {
+  const { account: typed, client } = readSelection(query)
+  const position = query.get('after')
+  const select = (artifact: ListedArtifact): FoundGrant | undefined => {
+    const grant = toGrant(artifact)
+    return grant !== undefined && (client === undefined || grant.clientId === client) ? grant : undefined
+  }
+  if (typed === undefined) {
+    const { rows, next } = await readScreen(store, 'Grant', select, position)
+    return { grants: await toRows(store, rows), next: next ?? null, accountExists: true }
+  }
+  const account = await findStoredAccount(store, typed)
+  if (account === undefined) return { grants: [], next: null, accountExists: false }
+  const all = await findGrants(store, { accountId: account.id, client })
+  const start = Number(/^\d{1,6}$/.exec(position ?? '')?.[0] ?? 0)
+  const end = start + SCREEN_ROWS
+  return {
+    grants: await toRows(store, all.slice(start, end)),
+    next: all.length > end ? String(end) : null,
+    accountExists: true,
+  }
+}
+
+async function toRows(
+  store: Pick<Store, 'accounts' | 'artifacts'>,
+  grants: readonly FoundGrant[],
+): Promise<readonly GrantRow[]> {
+  const ids = [...new Set(grants.map(({ accountId }) => accountId))]
+  const accounts = await Promise.all(ids.map((id) => store.accounts.findById(id)))
+  const names = new Map(ids.map((id, index) => [id, accounts[index]?.username ?? id]))
+  return Promise.all(
+    grants.map(async ({ grant, accountId, clientId, scopes, resources, ...times }) => ({
+      grant,
+      account: names.get(accountId) ?? accountId,
+      accountId,
+      client: clientId,
+      scopes,
+      resources,
+      created: timeOf(times.createdAtSeconds),
+      lastUse: timeOf(await lastRefresh(store, grant)),
+      expires: timeOf(times.expiresAtSeconds),
+    })),
+  )
+}
+
+function filterForm(query: URLSearchParams): Html {
+  const { account = '', client = '' } = readSelection(query)
+  return html`<form class="filter" action="/console/grants" method="get">
+<p><label for="filter-account">Person (user name or ID)</label><input type="search" id="filter-account" name="account" value="${account}"></p>
+<p><label for="filter-client">Client ID</label><input type="search" id="filter-client" name="client" value="${client}"></p>
+<p><button type="submit">Filter</button></p>
+</form>`
+}
+
+/** Renders the rows with links to revoke access. */
+export function grantTable({ grants, next, accountExists }: GrantsData, query: URLSearchParams): Html {
+  const { account, client } = readSelection(query)
+  if (!accountExists) return html`<p>This person does not exist.</p>`
+  const all = { ...(account === undefined ? {} : { account }), ...(client === undefined ? {} : { client }) }
+  const rows = grants.map(
+    (row) =>
+      html`<tr><td><a href="${grantsHref({ account: row.accountId })}">${shown(row.account)}</a></td><td><a href="${clientHref(row.client)}">${shown(row.client)}</a></td><td>${row.scopes.join(' ')}</td><td>${row.resources.join(' ') || '-'}</td><td>${timeText(row.created)}</td><td>${timeText(row.lastUse)}</td><td>${timeText(row.expires)}</td><td><a href="${revokeHref({ grant: row.grant })}">Revoke<span class="unseen"> the grant of ${shown(row.account)} for ${shown(row.client)}</span></a></td></tr>
+`,
+  )
+  return html`${
+    grants.length === 0
+      ? html`<p>${next === null ? 'No grant was found.' : 'No grant was found in this part of the list.'}</p>`
+      : html`<div class="scroll" tabindex="0" role="region" aria-label="Grants"><table>
+<thead><tr><th scope="col">Person</th><th scope="col">Client</th><th scope="col">Scopes</th><th scope="col">Resources</th><th scope="col">Created</th><th scope="col">Last refresh</th><th scope="col">Expires</th><th scope="col">Access</th></tr></thead>
+<tbody>${rows}</tbody></table></div>`
+  }<p class="pages">${nextLink('/console/grants', query, next)}${Object.keys(all).length > 0 && html`<a href="${revokeHref(all)}">Revoke all of these grants</a>`}</p>`
+}
+
+/** Renders the link to the next page of a list. */
+export function nextLink(path: string, query: URLSearchParams, next: string | null): Html | undefined {
+  if (next === null) return undefined
+  const target = new URLSearchParams(query)
+  target.delete('format')
+  target.set('after', next)
+  return html`<a href="${path}?${target.toString()}">Next page</a>`
+}
+
+/** Text of people and clients, without invisible characters and changes of the reading direction. */
+export function shown(text: string | null): Html {
+  return html`<bdi>${displayText(text ?? undefined) ?? '-'}</bdi>`
+}
+
+export function timeText(time: string | null): Html | string {
+  return time === null ? '-' : html`<time datetime="${time}">${time.slice(0, 16).replace('T', ' ')}</time>`
+}
