@@ -240,6 +240,7 @@ function auditActions(sources: readonly Source[]): readonly string[] {
       matches(union, /'(\w+)'/g),
     ),
     ...matches(read('authorization-server/administration/administration.ts'), /^ {4}\| '(\w+)'$/gm),
+    ...matches(read('platform/pages/console-sessions.ts'), /'(console_\w+)'/g),
     ...matches(observed, /\? '(\w+)' : event\.reason/g),
     ...matches(observed, /'((?:account|signing_key)_\w+)'/g),
     ...sources.flatMap(({ text }) => matches(text, /\baudit\('(\w+)'/g)),

@@ -1,5 +1,7 @@
 import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
+import { definitions } from '../../platform/pages/state-text.ts'
+import { table } from '../../platform/pages/table.ts'
 import {
   type DescribedClient,
   describeClient,
@@ -58,9 +60,15 @@ export function clientsPage(source: ConsoleSource, counts: () => Promise<Counts>
 ${
   clients.length === 0
     ? html`<p>${next === null ? 'No client was found.' : 'No client was found in this part of the list.'}</p>`
-    : html`<div class="scroll" tabindex="0" role="region" aria-label="Clients"><table>
-<thead><tr><th scope="col">Name</th><th scope="col">Client ID</th><th scope="col">Kind</th><th scope="col">Redirect URIs</th><th scope="col">Grant types</th><th scope="col">Created</th><th scope="col" class="count">Grants</th></tr></thead>
-<tbody>${clients.map(tableRow)}</tbody></table></div>`
+    : table(
+        [
+          ...['Name', 'Client ID', 'Kind', 'Redirect URIs', 'Grant types', 'Created'].map((title) => ({
+            title,
+          })),
+          { title: 'Grants', isCount: true },
+        ],
+        clients.map(clientCells),
+      )
 }<p class="pages">${nextLink('/console/clients', query, next)}</p>`,
   }
 }
@@ -86,9 +94,18 @@ function grantsOf(client: string, { grants, grantsOfClients }: Counts): number |
   return grants.isExact ? (grantsOfClients.get(client) ?? 0) : null
 }
 
-function tableRow(row: ClientRow): Html {
-  return html`<tr><td><a href="${clientHref(row.client)}">${shown(row.name ?? row.client)}</a></td><td><code>${shown(row.client)}</code></td><td>${row.kind}</td><td>${row.redirectUris.map((uri) => html`<code>${shown(uri)}</code> `)}</td><td>${row.grantTypes.join(', ') || '-'}</td><td>${timeText(row.registered)}</td><td class="count">${row.grants === null ? '-' : html`<a href="${grantsHref({ client: row.client })}">${row.grants}<span class="unseen"> grants of ${shown(row.name ?? row.client)}</span></a>`}</td></tr>
-`
+function clientCells(row: ClientRow): readonly (Html | string)[] {
+  return [
+    html`<a href="${clientHref(row.client)}">${shown(row.name ?? row.client)}</a>`,
+    html`<code>${shown(row.client)}</code>`,
+    row.kind,
+    html`${row.redirectUris.map((uri) => html`<code>${shown(uri)}</code> `)}`,
+    row.grantTypes.join(', ') || '-',
+    timeText(row.registered),
+    row.grants === null
+      ? '-'
+      : html`<a href="${grantsHref({ client: row.client })}">${row.grants}<span class="unseen"> grants of ${shown(row.name ?? row.client)}</span></a>`,
+  ]
 }
 
 function filterForm(query: URLSearchParams): Html {
@@ -120,14 +137,19 @@ export function clientPage(source: ConsoleSource, counts: () => Promise<Counts>)
       const client = configured ?? (payload && toRow({ payload, expiresAtSeconds: undefined }, counted))
       return client && { client, grants: await readGrants(store, new URLSearchParams({ client: id })) }
     },
-    render: ({ client, grants }) => html`<dl>
-<div><dt>Client ID</dt><dd><code>${shown(client.client)}</code></dd></div>
-<div><dt>Kind</dt><dd>${client.kind}</dd></div>
-<div><dt>Redirect URIs</dt><dd>${client.redirectUris.length === 0 ? '-' : client.redirectUris.map((uri) => html`<code>${shown(uri)}</code><br>`)}</dd></div>
-<div><dt>Grant types</dt><dd>${client.grantTypes.join(', ') || '-'}</dd></div>
-<div><dt>Created</dt><dd>${timeText(client.registered)}</dd></div>
-<div><dt>Grants</dt><dd>${client.grants ?? 'more than the console counts'}</dd></div>
-</dl>
+    render: ({ client, grants }) => html`${definitions([
+      ['Client ID', html`<code>${shown(client.client)}</code>`],
+      ['Kind', client.kind],
+      [
+        'Redirect URIs',
+        client.redirectUris.length === 0
+          ? '-'
+          : html`${client.redirectUris.map((uri) => html`<code>${shown(uri)}</code><br>`)}`,
+      ],
+      ['Grant types', client.grantTypes.join(', ') || '-'],
+      ['Created', timeText(client.registered)],
+      ['Grants', client.grants === null ? 'more than the console counts' : String(client.grants)],
+    ])}
 <h2>Grants</h2>
 ${grantTable(grants, new URLSearchParams({ client: client.client }))}`,
   }

@@ -1,5 +1,6 @@
 import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { displayText, type Html, html } from '../../platform/pages/html.ts'
+import { table } from '../../platform/pages/table.ts'
 import { findStoredAccount } from '../accounts/find-stored-account.ts'
 import { timeOf } from '../administration/payload-values.ts'
 import type { ListedArtifact, Store } from '../store/store.ts'
@@ -106,18 +107,29 @@ export function grantTable({ grants, next, accountExists }: GrantsData, query: U
   const { account, client } = readSelection(query)
   if (!accountExists) return html`<p>This person does not exist.</p>`
   const all = { ...(account === undefined ? {} : { account }), ...(client === undefined ? {} : { client }) }
-  const rows = grants.map(
-    (row) =>
-      html`<tr><td><a href="${grantsHref({ account: row.accountId })}">${shown(row.account)}</a></td><td><a href="${clientHref(row.client)}">${shown(row.client)}</a></td><td>${row.scopes.join(' ')}</td><td>${row.resources.join(' ') || '-'}</td><td>${timeText(row.created)}</td><td>${timeText(row.lastUse)}</td><td>${timeText(row.expires)}</td><td><a href="${revokeHref({ grant: row.grant })}">Revoke<span class="unseen"> the grant of ${shown(row.account)} for ${shown(row.client)}</span></a></td></tr>
-`,
-  )
-  return html`${
+  const found =
     grants.length === 0
       ? html`<p>${next === null ? 'No grant was found.' : 'No grant was found in this part of the list.'}</p>`
-      : html`<div class="scroll" tabindex="0" role="region" aria-label="Grants"><table>
-<thead><tr><th scope="col">Person</th><th scope="col">Client</th><th scope="col">Scopes</th><th scope="col">Resources</th><th scope="col">Created</th><th scope="col">Last refresh</th><th scope="col">Expires</th><th scope="col">Access</th></tr></thead>
-<tbody>${rows}</tbody></table></div>`
-  }<p class="pages">${nextLink('/console/grants', query, next)}${Object.keys(all).length > 0 && html`<a href="${revokeHref(all)}">Revoke all of these grants</a>`}</p>`
+      : table(
+          ['Person', 'Client', 'Scopes', 'Resources', 'Created', 'Last refresh', 'Expires', 'Access'].map(
+            (title) => ({ title }),
+          ),
+          grants.map(grantCells),
+        )
+  return html`${found}<p class="pages">${nextLink('/console/grants', query, next)}${Object.keys(all).length > 0 && grants.length > 0 && html`<a href="${revokeHref(all)}">Revoke all of these grants</a>`}</p>`
+}
+
+function grantCells(row: GrantRow): readonly (Html | string)[] {
+  return [
+    html`<a href="${grantsHref({ account: row.accountId })}">${shown(row.account)}</a>`,
+    html`<a href="${clientHref(row.client)}">${shown(row.client)}</a>`,
+    row.scopes.join(' '),
+    row.resources.join(' ') || '-',
+    timeText(row.created),
+    timeText(row.lastUse),
+    timeText(row.expires),
+    html`<a href="${revokeHref({ grant: row.grant })}">Revoke<span class="unseen"> the grant of ${shown(row.account)} for ${shown(row.client)}</span></a>`,
+  ]
 }
 
 /** Renders the link to the next page of a list. */

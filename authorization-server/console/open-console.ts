@@ -1,5 +1,6 @@
 import { type Console, createConsole } from '../../platform/pages/console.ts'
 import { createConsoleSessions } from '../../platform/pages/console-sessions.ts'
+import { docsPage } from '../../platform/pages/docs-page.ts'
 import { ADMIN_SETTING } from '../keys/load-secrets.ts'
 import { clientPage, clientsPage } from './clients-page.ts'
 import type { ConsoleSource } from './console-source.ts'
@@ -34,6 +35,7 @@ export function openConsole(
       clientPage(source, counts),
       grantsPage(source),
       revokePage(source),
+      docsPage(),
     ],
     forms: [revokeForm(source)],
     access: { sessions, setting: ADMIN_SETTING },

@@ -1,6 +1,9 @@
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import { type ConsolePage, live } from '../../platform/pages/console-page.ts'
+import { docLink } from '../../platform/pages/docs-page.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
+import { definitions, stateText } from '../../platform/pages/state-text.ts'
+import { table } from '../../platform/pages/table.ts'
 import { type KeyState, keyStates } from '../keys/key-states.ts'
 import type { ConsoleSource } from './console-source.ts'
 import { type Count, type Counts, countText } from './counts.ts'
@@ -46,7 +49,7 @@ export function overviewPage(
             'token'
           ] ?? 0,
         denials: sum(REQUESTS, 'result', ({ result }) => result !== 'ok'),
-        signIns: sum('scopegate_oauth_sign_ins_total', 'result', () => true),
+        signIns: sum(SIGN_INS, 'result', () => true),
         keys: keyStates(source.signingKeys(), {
           nowSeconds: Math.floor(Date.now() / 1_000),
           accessTokenSeconds: config.lifetimes.accessTokenSeconds,
@@ -58,6 +61,7 @@ export function overviewPage(
 }
 
 const REQUESTS = 'scopegate_oauth_requests_total'
+const SIGN_INS = 'scopegate_oauth_sign_ins_total'
 
 type Labels = Readonly<Record<string, unknown>>
 
@@ -85,38 +89,40 @@ function signInMethods({ config: { signIn, development } }: ConsoleSource): read
 }
 
 const RUNBOOKS: Readonly<Record<string, string>> = {
-  store: 'ScopegateStoreNotWritable.md',
-  clock: 'ScopegateStoreErrors.md',
-  'secret files': 'ScopegateSecretFileUnusable.md',
+  store: 'ScopegateStoreNotWritable',
+  clock: 'ScopegateStoreErrors',
+  'secret files': 'ScopegateSecretFileUnusable',
 }
 
 function content(data: OverviewData): Html {
   const problems = data.checks.filter(({ ok, degraded }) => !ok || degraded === true)
-  return html`${
-    problems.length === 0
-      ? html`<p class="state ok">All checks pass.</p>`
-      : problems.map(
-          ({ name, detail = 'failed' }) =>
-            html`<div class="wrong problem"><h2>${name}</h2><p>${detail}</p>${RUNBOOKS[name] !== undefined && html`<p>Runbook: <code>docs/runbooks/${RUNBOOKS[name]}</code></p>`}</div>`,
-        )
-  }
+  return html`${problems.length === 0 ? html`<p>${stateText('ok', 'All checks pass.')}</p>` : problems.map(problem)}
 <div class="cards">
 ${card('Clients', data.counts && countText(data.counts.clients))}
 ${card('Grants', data.counts && countText(data.counts.grants))}
 ${card('Sessions', data.counts && countText(data.counts.sessions))}
 ${card('Token responses since the start', String(data.tokens))}
 </div>
-<dl>
-<div><dt>Issuer</dt><dd><code>${data.issuer}</code></dd></div>
-<div><dt>Store</dt><dd>${data.store}</dd></div>
-<div><dt>Sign-in</dt><dd>${data.signIn.join(', ')}</dd></div>
-<div><dt>Rejected requests since the start</dt><dd>${sumText(data.denials)}</dd></div>
-<div><dt>Sign-ins since the start</dt><dd>${sumText(data.signIns)}</dd></div>
-</dl>
+${definitions([
+  ['Issuer', html`<code>${data.issuer}</code>`],
+  ['Store', data.store],
+  ['Sign-in', data.signIn.join(', ')],
+  ['Sign-ins since the start', sumText(data.signIns)],
+  ['Rejected requests since the start', sumText(data.denials)],
+])}
 <h2>Signing keys</h2>
-<div class="scroll" tabindex="0" role="region" aria-label="Signing keys"><table>
-<thead><tr><th scope="col">Key ID</th><th scope="col">Type</th><th scope="col">State</th><th scope="col">Signs from</th><th scope="col">Next key signs from</th><th scope="col">Can be retired from</th></tr></thead>
-<tbody>${data.keys.map(keyRow)}</tbody></table></div>`
+<p>How to rotate the keys: ${docLink('rotate-keys-and-secrets.md')}</p>
+${table(
+  ['Key ID', 'Type', 'State', 'Signs from', 'Next key signs from', 'Can be retired from'].map((title) => ({
+    title,
+  })),
+  data.keys.map(keyRow),
+)}`
+}
+
+function problem({ name, ok, detail = 'failed' }: ReadinessCheck): Html {
+  const runbook = RUNBOOKS[name]
+  return html`<div class="${ok ? 'notice' : 'wrong'} problem"><h2>${name}</h2><p>${detail}</p>${runbook !== undefined && html`<p>Runbook: ${docLink(`runbooks/${runbook}.md`)}</p>`}</div>`
 }
 
 function card(title: string, value: string | null): Html {
@@ -128,9 +134,17 @@ function sumText(sums: Readonly<Record<string, number>>): string {
   return texts.join(', ') || 'none'
 }
 
-function keyRow({ kid, type, state, notBefore, signsUntil, retireFrom }: KeyState): Html {
+const STATES = { next: 'notice', signs: 'ok', old: 'notice', done: 'notice' } as const
+
+function keyRow({ kid, type, state, ...times }: KeyState): readonly (Html | string)[] {
   const time = (seconds: number | undefined) =>
     timeText(seconds === undefined ? null : new Date(seconds * 1_000).toISOString())
-  return html`<tr><td><code>${kid}</code></td><td>${type}</td><td>${state}</td><td>${time(notBefore)}</td><td>${time(signsUntil)}</td><td>${time(retireFrom)}</td></tr>
-`
+  return [
+    html`<code>${kid}</code>`,
+    type,
+    stateText(STATES[state], state),
+    time(times.notBefore),
+    time(times.signsUntil),
+    time(times.retireFrom),
+  ]
 }

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ConsoleForm, type ConsolePage, formTokenField } from '../../platform/pages/console-page.ts'
 import { html } from '../../platform/pages/html.ts'
+import { definitions } from '../../platform/pages/state-text.ts'
 import { findStoredAccount } from '../accounts/find-stored-account.ts'
 import { findGrant } from '../store/stored-grants.ts'
 import { type GrantSelection, grantsHref, readSelection } from './access-hrefs.ts'
@@ -35,11 +36,11 @@ export function revokePage({ store }: ConsoleSource): ConsolePage<RevokeData> {
       const { grant, account, client } = data
       const fields = grant === undefined ? data : { grant }
       return html`<p>${grant === undefined ? 'This ends all grants with these properties, and all their tokens.' : 'This ends one grant and all its tokens.'} The gateways reject the tokens as soon as they receive the revocation. The person can allow the client again.</p>
-<dl>
-${account !== undefined && html`<div><dt>Person</dt><dd>${shown(account)}</dd></div>`}
-${client !== undefined && html`<div><dt>Client</dt><dd>${shown(client)}</dd></div>`}
-${grant !== undefined && html`<div><dt>Grant</dt><dd><code>${grant}</code></dd></div>`}
-</dl>
+${definitions([
+  ...(account === undefined ? [] : [['Person', shown(account)] as const]),
+  ...(client === undefined ? [] : [['Client', shown(client)] as const]),
+  ...(grant === undefined ? [] : [['Grant', html`<code>${grant}</code>`] as const]),
+])}
 <form action="/console/revoke" method="post">${session && formTokenField(session)}${Object.entries(fields).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
 <p class="pages"><button type="submit">Revoke</button> <a href="${grantsHref({})}">Cancel</a></p>
 </form>`

@@ -1,13 +1,13 @@
 import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import { formatDiagnostics } from '../../platform/diagnostics/format-diagnostics.ts'
 import { type ConsolePage, live } from '../../platform/pages/console-page.ts'
+import { docLink } from '../../platform/pages/docs-page.ts'
 import { formatTime } from '../../platform/pages/format-time.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
 import { definitions, type PageState, stateText } from '../../platform/pages/state-text.ts'
 import { table } from '../../platform/pages/table.ts'
 import { describeLocation } from '../snapshot/reload/describe-location.ts'
 import type { ConsoleState } from './console-source.ts'
-import { docLink } from './docs-page.ts'
 
 /** Maximum number of errors with an excerpt. */
 const SHOWN_ERRORS = 20

@@ -40,7 +40,7 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
       current: {
         gatewaySecrets: ['the secret of the gateway'],
         canarySecrets: [],
-      adminTokens: [],
+        adminTokens: [],
         signingKeys: { keys: [] },
         cookieSecrets: ['a key of the cookies of this test'],
         integrations: [],

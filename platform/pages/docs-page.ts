@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ConsolePage } from '../../platform/pages/console-page.ts'
-import { type Html, html } from '../../platform/pages/html.ts'
-import { findPackageRoot } from '../../platform/process/package-root.ts'
+import { findPackageRoot } from '../process/package-root.ts'
+import type { ConsolePage } from './console-page.ts'
+import { type Html, html } from './html.ts'
 
 /** Runbooks, pages of diagnostic codes, and other pages of the documentation. Contains no path to another folder. */
 const NAME = /^(?:(?:runbooks|errors)\/)?[A-Za-z0-9-]+\.md$/
