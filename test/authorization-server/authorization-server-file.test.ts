@@ -31,6 +31,8 @@ management.host {"type":"string","minLength":1,"maxLength":255}: address to list
 management.port {"type":"integer","minimum":0,"maximum":65535}: port to listen on; with 0, the system selects a free port
 management.names? {"maxItems":100,"uniqueItems":true}: accepted host names, in addition to IP addresses, localhost and host
 management.names?[] {"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$","x-is":"a host name without a port, such as gw-scopegate.gateways.svc"}: an accepted host name
+management.console? {"type":"boolean"}: whether the management port serves the console; default: true
+management.adminTokenFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the tokens for the sign-in to the console, one per line, newest first; without this file, the console shows no clients and no grants
 scopes {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: the scope catalogue
 protectedResources? {"maxItems":1000,"uniqueItems":true}: resources for which the server issues tokens, besides the API itself
 protectedResources?[] {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path below the public URL
