@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { schemaFiles } from '../cli/commands/schema/schemas.ts'
 import { COMMANDS } from '../cli/commands.ts'
 import { formatReference } from '../cli/format-help.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
@@ -29,6 +30,7 @@ export function generatedPages(): readonly GeneratedPage[] {
     { file: 'examples/decision-mode/nginx/remove-headers.conf', content: nginxHeaders() },
     { file: 'examples/decision-mode/caddy/remove-headers.caddy', content: caddyHeaders() },
     { file: 'docs/stable-names.md', parts: { lists: stableNamesReference() } },
+    ...[...schemaFiles()].map(([file, content]) => ({ file, content })),
   ]
 }
 

@@ -9,7 +9,7 @@ import { suggest } from '../diagnostics/schema/suggest.ts'
 import type { TextSource } from '../diagnostics/yaml/text-source.ts'
 import { readYamlFile, type YamlDocument } from '../diagnostics/yaml/yaml-document.ts'
 
-const ScopeCatalogueFile = Type.Object(
+export const ScopeCatalogueFile = Type.Object(
   {
     scopes: Type.Array(
       Type.Object({

@@ -24,7 +24,7 @@ const PresetEntry = Type.Object(DEFAULT_KEYS, {
   description: 'default values for a policy or a route that extends the preset',
 })
 
-const PresetsFile = Type.Object(
+export const PresetsFile = Type.Object(
   {
     presets: Type.Optional(
       Type.Record(Type.String({ pattern: '^[a-z][a-z0-9-]{0,62}$' }), PresetEntry, {

@@ -4,9 +4,9 @@ import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
-import { policySchema } from '../../../policy-engine/format/policy-schema.ts'
 import type { ParsedArguments } from '../../command.ts'
 import type { Terminal } from '../../terminal.ts'
+import { schemaFiles } from '../schema/schemas.ts'
 import { COPIED_FILES, STARTER_FILES, withoutDocumentReferences } from './starter-files.ts'
 
 const EXIT_EXISTS = 1
@@ -19,8 +19,7 @@ export async function init(given: ParsedArguments, terminal: Terminal): Promise<
     const text = readFileSync(join(findPackageRoot(), name), 'utf8')
     return [name, withoutDocumentReferences(text)] as const
   })
-  const schema = ['policy.v1.json', `${JSON.stringify(policySchema('Policy'), undefined, 2)}\n`] as const
-  const files = [...copied, ...Object.entries(STARTER_FILES), schema].map(([name, text]) => ({
+  const files = [...copied, ...Object.entries(STARTER_FILES), ...schemaFiles()].map(([name, text]) => ({
     file: join(dir, name),
     text,
   }))

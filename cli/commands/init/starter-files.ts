@@ -1,6 +1,7 @@
 /** The files that `scopegate init` writes in addition to the copied configuration, by path. */
 export const STARTER_FILES: Readonly<Record<string, string>> = {
-  'config/scopes.yaml': `# The scope catalogue. Policies may use only these scopes. The consent page shows the descriptions, in this order.
+  'config/scopes.yaml': `# yaml-language-server: $schema=../schemas/scopes.v1.json
+# The scope catalogue. Policies may use only these scopes. The consent page shows the descriptions, in this order.
 scopes:
   - name: openid
     description: Sign you in
@@ -15,7 +16,7 @@ scopes:
     group: Courses
     sensitivity: write
 `,
-  'policies/courses.policy.yaml': `# yaml-language-server: $schema=../policy.v1.json
+  'policies/courses.policy.yaml': `# yaml-language-server: $schema=../schemas/policy.v1.json
 # Routes to one upstream, and the scopes that their tokens need. One file for each team or service.
 apiVersion: scopegate/v1
 kind: Policy
@@ -60,7 +61,7 @@ tests:
   'README.md': `# Our gateway
 
 \`config/\` belongs to operators and differs between environments. \`policies/\` belongs to backend teams and is the same in
-every environment. \`policy.v1.json\` is the JSON Schema of policies; editors with a YAML language server use it.
+every environment. \`schemas/\` contains the JSON Schemas of these files; editors with a YAML language server use them.
 
 \`\`\`sh
 npx scopegate check                # validates configuration and policies

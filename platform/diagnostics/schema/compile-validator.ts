@@ -202,7 +202,7 @@ function readPointer(pointer: string, root: unknown): YamlPath {
 /**
  * Sets `additionalProperties: false` on every object that lists its keys, unless the object sets this keyword itself.
  */
-function closeObjects(schema: unknown): Record<string, unknown> {
+export function closeObjects(schema: unknown): Record<string, unknown> {
   if (typeof schema !== 'object' || schema === null) return schema as unknown as Record<string, unknown>
   const entries = Object.entries(schema).map(
     ([key, value]) => [key, Array.isArray(value) ? value.map(closeIfObject) : closeIfObject(value)] as const,

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { SCHEMAS } from '../../../../cli/commands/schema/schemas.ts'
 import { main } from '../../../../cli/main.ts'
 import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 import { aTerminal } from '../../../fixtures/a-terminal.ts'
@@ -46,10 +47,7 @@ const CASES: readonly (readonly [words: readonly string[], replies: readonly str
   ],
   [['account', 'add', '--em'], ['--email']],
   [['check', '--config', ''], ['folder']],
-  [
-    ['schema', '--kind', ''],
-    ['Policy', 'PolicyTest'],
-  ],
+  [['schema', '--kind', ''], [...SCHEMAS.keys()]],
   [['schema', '--kind', '=', 'PolicyT'], ['PolicyTest']],
   [['fmt', 'fi'], ['file']],
   [['completion', 'f'], ['fish']],
@@ -78,7 +76,7 @@ t.test('__complete prints commands, options, values and the kind of a path', asy
   t.same(await candidates('check', '--config', 'any'), [':folders'])
   t.same(await candidates('check', '--config=any'), [':folders'])
   t.same(await candidates('schema', '--kind=PolicyT'), ['--kind=PolicyTest'])
-  t.same(await candidates('schema', '--kind', '='), ['Policy', 'PolicyTest'])
+  t.same(await candidates('schema', '--kind', '='), [...SCHEMAS.keys()])
   t.same(await candidates('fmt', '--check', 'any'), [':files'])
   t.same(await candidates('dev', 'any'), [])
   t.same(await candidates('completion', ''), ['bash', 'zsh', 'fish'])

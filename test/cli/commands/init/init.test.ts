@@ -49,8 +49,8 @@ t.test('init writes valid, tested and formatted files', async (t) => {
         )
     }
     const policy = readFileSync(join(shop, 'policies/courses.policy.yaml'), 'utf8')
-    t.match(policy, /^# yaml-language-server: \$schema=\.\.\/policy\.v1\.json\n/)
-    const schema = JSON.parse(readFileSync(join(shop, 'policy.v1.json'), 'utf8'))
+    t.match(policy, /^# yaml-language-server: \$schema=\.\.\/schemas\/policy\.v1\.json\n/)
+    const schema = JSON.parse(readFileSync(join(shop, 'schemas/policy.v1.json'), 'utf8'))
     t.equal(schema.title, 'Scopegate Policy')
   })
   await t.test('keys with a default may be omitted from gateway.yaml', async (t) => {
