@@ -272,7 +272,9 @@ t.test('a revocation in a gap is detected when the channel reconnects', async (t
 })
 
 t.test(
-  'a session ends when its issuer stays unavailable, but not after the first failed check',
+  'a session ends when its issuer stays unavailable, and a session without a token stays open',
+  // token-rechecks.test.ts tests the length of the outage with a clock of its own. Here, the failed checks and the
+  // messages would compete for the same time.
   async (t) => {
     const under = await start(
       t,
@@ -280,27 +282,16 @@ t.test(
       { pushes: false, staleIfErrorMs: 0, maxTtlMs: 2_500, ttlWithoutPushMs: 100 },
     )
     const { issuer } = under
-    const failures = async (count: number) => {
-      let failed = 0
-      issuer.answerWith((response) => {
-        failed += 1
-        response.writeHead(500).end()
-      })
-      await until('failures', async () => failed >= count)
-    }
     issuer.store('one', { scope: 'courses:read' })
     const one = await open(under, '/live/scoped', 'one')
     const nobody = await open(under, '/live/open')
-    await failures(2)
-    one.socket.send('still here')
-    await until('echo', async () => one.messages.length === 1)
-    issuer.answerWith(undefined)
-    const asked = issuer.asked.length
-    await until('an answer', async () => issuer.asked.length > asked)
-    one.socket.send('still here')
-    await until('echo', async () => one.messages.length === 2)
-    await failures(1)
+    let failed = 0
+    issuer.answerWith((response) => {
+      failed += 1
+      response.writeHead(500).end()
+    })
     t.same(await one.closed, { code: 1011, reason: 'token cannot be checked' })
+    t.ok(failed >= 1)
     nobody.socket.send('here')
     await until('an anonymous session depends on no issuer', async () => nobody.messages.length === 1)
     nobody.socket.close()
