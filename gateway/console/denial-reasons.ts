@@ -1,4 +1,4 @@
-/** What a reason in `scopegate_auth_decisions_total` means, and what helps. docs/rejections.md has all details. */
+/** The meaning of each reason in `scopegate_auth_decisions_total`, and the remedy. docs/rejections.md has all details. */
 const REASONS: Readonly<Record<string, string>> = {
   anonymous:
     'The requests had no token. The client must send a token, or the policy must set anonymous: allow.',
@@ -11,7 +11,7 @@ const REASONS: Readonly<Record<string, string>> = {
     'The tokens are for another resource. The client must request a token for the resource of this path.',
   insufficient_scope: 'The tokens lacked a required scope. The client must request the scopes of this route.',
   insufficient_user_authentication: 'The person must sign in again, or with a stronger method.',
-  condition: 'A claim of the tokens did not meet a condition of the policy. The log names the condition.',
+  condition: 'A claim of the tokens did not satisfy a condition of the policy. The log names the condition.',
   rate_limited: 'The callers sent more requests than a rate limit allows.',
   unverifiable:
     'The gateway could not check the tokens, because the issuer did not respond. Look at the issuers.',

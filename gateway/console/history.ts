@@ -3,7 +3,7 @@ import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import { mergeMetrics } from '../cluster/aggregate-workers.ts'
 import { add, type Counts, entry, type GaugeName, type RouteCounts, type Sample } from './sample.ts'
 
-/** Period of the samples while nobody looks, and length of one point of a chart. Milliseconds. */
+/** Period of the samples while no page is open, and length of one point of a chart. Milliseconds. */
 export const POINT_MS = 10_000
 /** Number of points: half an hour. */
 export const MAX_POINTS = 180

@@ -1,7 +1,10 @@
 import type { Registry } from 'prom-client'
 import { HTTP_BUCKETS } from '../../platform/http-labels.ts'
-import type { BufferedHistogram, HistogramSeries } from '../../platform/ops/buffered-histogram.ts'
+import type { BufferedHistogram } from '../../platform/ops/buffered-histogram.ts'
 import type { MetricJson, MetricSample, MetricsJson } from '../../platform/ops/metrics-format.ts'
+import type { Sampled } from '../observability/buffered-counter.ts'
+
+type Labels = Readonly<Record<string, string>>
 
 /** Counts of one route since the last sample. */
 export type RouteCounts = {
@@ -80,56 +83,42 @@ export const GAUGES = {
 
 export type GaugeName = (typeof GAUGES)[keyof typeof GAUGES]
 
-const NO_DURATIONS: HistogramSeries['counts'] = { buckets: [], sum: 0, count: 0 }
-
 /**
  * Creates a function that reads the existing counters and returns their changes since the last call. Between the calls,
- * this function causes no work.
+ * this function causes no work. A process has one sampler, because a metric has one last value.
  */
 export function createSampler(registry: Registry): () => Promise<Sample> {
-  const known = new WeakMap<object, number>()
-  const knownDurations = new WeakMap<object, HistogramSeries['counts']>()
-
-  /** Returns the increase of a value since the last call for the same series. */
-  function increase(series: object, value: number): number {
-    const before = known.get(series) ?? 0
-    if (value !== before) known.set(series, value)
-    return value - before
-  }
+  const totals = new Map<string, number>()
 
   async function values(name: string): Promise<readonly MetricSample[]> {
     const metric = registry.getSingleMetric(name)
     return metric === undefined ? [] : ((await metric.get()) as unknown as MetricJson).values
   }
 
-  /** Calls `visit` for each series of a counter that increased. */
-  async function changes(
-    name: string,
-    visit: (labels: MetricSample['labels'], count: number) => void,
-  ): Promise<void> {
-    for (const series of await values(name)) {
-      const count = increase(series, series.value)
-      if (count > 0) visit(series.labels, count)
-    }
+  function increases(name: string, visit: Parameters<Sampled['takeIncreases']>[0]): void {
+    const metric = registry.getSingleMetric(name) as unknown as Sampled | undefined
+    metric?.takeIncreases(visit)
   }
 
-  async function total(name: string): Promise<number> {
+  function durations(name: string, visit: Parameters<BufferedHistogram<string>['takeIncreases']>[0]): void {
+    const metric = registry.getSingleMetric(name) as unknown as BufferedHistogram<string> | undefined
+    metric?.takeIncreases(visit)
+  }
+
+  function increase(name: string): number {
     let sum = 0
-    await changes(name, (_labels, count) => {
+    increases(name, (_labels, count) => {
       sum += count
     })
     return sum
   }
 
-  function* durations(name: string) {
-    const histogram = registry.getSingleMetric(name) as unknown as BufferedHistogram<string> | undefined
-    for (const { labels, counts } of histogram?.series() ?? []) {
-      const before = knownDurations.get(counts) ?? NO_DURATIONS
-      if (counts.count === before.count) continue
-      knownDurations.set(counts, { buckets: [...counts.buckets], sum: counts.sum, count: counts.count })
-      const buckets = counts.buckets.map((count, index) => count - (before.buckets[index] ?? 0))
-      yield { labels, count: counts.count - before.count, buckets, seconds: counts.sum - before.sum }
-    }
+  /** Returns the increase of a counter of prom-client, which has few series. */
+  async function increaseOfTotal(name: string): Promise<number> {
+    const total = (await values(name)).reduce((sum, { value }) => sum + value, 0)
+    const before = totals.get(name) ?? 0
+    totals.set(name, total)
+    return Math.max(0, total - before)
   }
 
   return async () => {
@@ -137,9 +126,9 @@ export function createSampler(registry: Registry): () => Promise<Sample> {
     const upstreams = new Map<string, UpstreamCounts>()
     const issuers = new Map<string, IssuerCounts>()
     const latency = [...HTTP_BUCKETS, 0].map(() => 0)
-    const routeOf = (labels: MetricSample['labels']) =>
+    const routeOf = (labels: Labels) =>
       entry(routes, String(labels['route']), () => ({ requests: 0, failed: 0, seconds: 0, denied: {} }))
-    const upstreamOf = (labels: MetricSample['labels']) =>
+    const upstreamOf = (labels: Labels) =>
       entry(upstreams, String(labels['upstream']), () => ({
         responses: 0,
         failed: 0,
@@ -147,10 +136,10 @@ export function createSampler(registry: Registry): () => Promise<Sample> {
         errors: {},
       }))
 
-    for (const { labels, count, buckets, seconds } of durations(METRICS.requestDurations)) {
+    durations(METRICS.requestDurations, (labels, { count, sum, buckets }) => {
       const route = routeOf(labels)
       route.requests += count
-      route.seconds += seconds
+      route.seconds += sum
       if (labels['code_class'] === '5xx') route.failed += count
       let above = count
       for (const [index, inBucket] of buckets.entries()) {
@@ -158,20 +147,20 @@ export function createSampler(registry: Registry): () => Promise<Sample> {
         above -= inBucket
       }
       latency[buckets.length] = (latency[buckets.length] ?? 0) + above
-    }
-    for (const { labels, count, seconds } of durations(METRICS.upstreamDurations)) {
+    })
+    durations(METRICS.upstreamDurations, (labels, { count, sum }) => {
       const upstream = upstreamOf(labels)
       upstream.responses += count
-      upstream.seconds += seconds
+      upstream.seconds += sum
       if (labels['code_class'] === '5xx') upstream.failed += count
-    }
-    await changes(METRICS.decisions, (labels, count) => {
+    })
+    increases(METRICS.decisions, (labels, count) => {
       if (labels['decision'] !== 'allow') add(routeOf(labels).denied, String(labels['reason']), count)
     })
-    await changes(METRICS.upstreamErrors, (labels, count) =>
+    increases(METRICS.upstreamErrors, (labels, count) =>
       add(upstreamOf(labels).errors, String(labels['reason']), count),
     )
-    await changes(METRICS.introspections, (labels, count) => {
+    increases(METRICS.introspections, (labels, count) => {
       const issuer = entry(issuers, String(labels['issuer']), () => ({ answered: 0, failed: 0 }))
       issuer[labels['result'] === 'answered' ? 'answered' : 'failed'] += count
     })
@@ -191,10 +180,10 @@ export function createSampler(registry: Registry): () => Promise<Sample> {
         upstreams: [...upstreams],
         issuers: [...issuers],
         latency,
-        cacheHits: await total(METRICS.cacheHits),
-        cacheMisses: await total(METRICS.cacheMisses),
-        revocations: await total(METRICS.revocations),
-        revocationGaps: await total(METRICS.revocationGaps),
+        cacheHits: increase(METRICS.cacheHits),
+        cacheMisses: increase(METRICS.cacheMisses),
+        revocations: await increaseOfTotal(METRICS.revocations),
+        revocationGaps: await increaseOfTotal(METRICS.revocationGaps),
       },
       gauges,
     }

@@ -2,6 +2,11 @@ import { Counter, type CounterConfiguration } from 'prom-client'
 
 export type CounterChild = { inc(): void }
 
+/** A metric that tells which of its series increased since the last call. Only the console calls this function. */
+export type Sampled = {
+  takeIncreases(visit: (labels: Readonly<Record<string, string>>, increase: number) => void): void
+}
+
 /**
  * A counter that keeps its series as plain numbers between scrapes. The registry would look up a series by its labels
  * on every increment. This counter does one lookup per series on each scrape.
@@ -20,10 +25,23 @@ export class BufferedCounter<T extends string> {
       collect() {
         for (const { labels, child } of children.values()) {
           if (child.count > 0) this.inc(labels, child.count)
+          child.collected += child.count
           child.count = 0
         }
       },
     })
+    // The registry returns the counter and not this object.
+    const sampled: Sampled = {
+      takeIncreases(visit) {
+        for (const { labels, child } of children.values()) {
+          const increase = child.collected + child.count - child.sampled
+          if (increase === 0) continue
+          child.sampled += increase
+          visit(labels, increase)
+        }
+      },
+    }
+    Object.assign(this.#counter, sampled)
   }
 
   /**
@@ -48,7 +66,12 @@ export class BufferedCounter<T extends string> {
 }
 
 class CounterBuffer implements CounterChild {
+  /** Increments since the last scrape. */
   count = 0
+  /** Increments until the last scrape. */
+  collected = 0
+  /** Increments until the last call of `takeIncreases()`. */
+  sampled = 0
 
   inc(): void {
     this.count += 1

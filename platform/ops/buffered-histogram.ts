@@ -14,10 +14,10 @@ export type BufferedHistogramConfig = {
   readonly registers: readonly Registry[]
 }
 
-export type HistogramSeries = {
-  readonly labels: Readonly<Record<string, string>>
-  /** The same object for each call. `buckets` is not cumulative and lacks the bucket above the last bound. */
-  readonly counts: { readonly buckets: readonly number[]; readonly sum: number; readonly count: number }
+export type HistogramCounts = {
+  readonly buckets: readonly number[]
+  readonly sum: number
+  readonly count: number
 }
 
 type Labels = Readonly<Record<string, string>>
@@ -57,9 +57,21 @@ export class BufferedHistogram<T extends string> {
     for (const [key, { labels }] of this.#children) if (matches(labels)) this.#children.delete(key)
   }
 
-  /** The series, with counts that later observations change. Much cheaper than {@link get}. */
-  *series(): Generator<HistogramSeries, void, void> {
-    for (const { labels, child } of this.#children.values()) yield { labels, counts: child }
+  /**
+   * Calls `visit` for each series with observations since the last call. Only the console calls this function.
+   * @param visit gets the increases. `buckets` is not cumulative and lacks the bucket above the last bound.
+   */
+  takeIncreases(visit: (labels: Labels, increase: HistogramCounts) => void): void {
+    for (const { labels, child } of this.#children.values()) {
+      const { count, sum, buckets, sampled } = child
+      if (count === sampled.count) continue
+      child.sampled = { count, sum, buckets: [...buckets] }
+      visit(labels, {
+        count: count - sampled.count,
+        sum: sum - sampled.sum,
+        buckets: buckets.map((inBucket, index) => inBucket - (sampled.buckets[index] ?? 0)),
+      })
+    }
   }
 
   /**
@@ -94,12 +106,16 @@ export class BufferedHistogram<T extends string> {
   }
 }
 
+const NO_COUNTS: HistogramCounts = { buckets: [], sum: 0, count: 0 }
+
 class HistogramBuffer implements HistogramChild {
   readonly #bounds: readonly number[]
   /** Observations per bucket, not cumulative. Observations above the last bound are only in `count`. */
   readonly buckets: number[]
   sum = 0
   count = 0
+  /** The counts at the last call of `takeIncreases()`. */
+  sampled: HistogramCounts = NO_COUNTS
   /** The latest exemplar per bucket; the last index is the bucket above the last bound. */
   readonly exemplars: (Exemplar | undefined)[] = []
 

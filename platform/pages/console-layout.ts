@@ -39,7 +39,7 @@ export function renderConsole(
 <meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
 <title>${page.heading} · ${name}</title>`
-  const body = html`<a class="skip" href="#content">Skip to the content</a>
+  const body = html`<a class="skip unseen" href="#content">Skip to the content</a>
 <div class="bar"><header><p>${name}</p><nav aria-label="Console"><ul>${links.map(link)}</ul></nav>${search && searchForm(search)}${page.access}</header></div>
 <main id="content" tabindex="-1">
 <h1>${page.heading}</h1>

@@ -29,7 +29,7 @@ export type ConsolePage<D = unknown> = {
   /** Returns the `h1`. Default: `title`. */
   heading?(data: D): string
   /**
-   * Called when somebody opens the page with live updates. The returned function is called at the end of these updates.
+   * Called when a browser opens the page with live updates. The returned function is called at the end of these updates.
    * Use this function to record data only while a page shows this data.
    */
   watch?(): () => void

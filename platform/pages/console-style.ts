@@ -11,10 +11,10 @@ body {
   margin: 0; min-height: 100vh; display: flex; flex-direction: column; background: var(--ground); color: var(--text);
   font: 0.9375rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
 }
-.skip { position: absolute; left: -100rem; }
-.skip:focus { left: 0.5rem; top: 0.5rem; padding: 0.5rem 1rem; background: var(--card); }
+.skip:focus { position: static; width: auto; height: auto; padding: 0.5rem 1rem; clip-path: none; background: var(--card); }
 header, main, footer { width: 100%; max-width: 84rem; margin: 0 auto; padding: 0.75rem 1rem; }
 main { flex: 1; }
+p { overflow-wrap: anywhere; }
 .bar { background: var(--card); border-bottom: 1px solid var(--line); }
 header { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: baseline; }
 header p { margin: 0; font-weight: 600; overflow-wrap: anywhere; }
@@ -37,7 +37,7 @@ svg .base { stroke: var(--line); }
 .state { font-weight: 600; }
 [data-state="ok"] { color: var(--ok); } [data-state="wrong"] { color: var(--wrong-text); } [data-state="notice"] { color: var(--notice-text); }
 .problem a { color: inherit; }
-.problem p { margin: 0 0 0.25rem; overflow-wrap: anywhere; } .problem h3 { margin: 0; font-size: 1rem; overflow-wrap: anywhere; }
+.problem p { margin: 0 0 0.25rem; overflow-wrap: anywhere; } .problem h2, .problem h3 { margin: 0; font-size: 1rem; overflow-wrap: anywhere; }
 table { width: 100%; margin: 0 0 1rem; background: var(--card); border: 1px solid var(--line); border-collapse: collapse; }
 th, td { padding: 0.375rem 0.75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { color: var(--quiet); font-size: 0.8125rem; }
@@ -45,14 +45,14 @@ td { overflow-wrap: anywhere; }
 .count { text-align: right; font-variant-numeric: tabular-nums; }
 @media (max-width: 56rem) {
   table, tbody, tr, td { display: block; }
-  thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  thead { display: none; }
   tr { padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
   td, td.count { display: grid; grid-template-columns: 8rem 1fr; gap: 0.5rem; padding: 0.125rem 0.75rem; border: 0; text-align: left; }
   td > div { min-width: 0; }
   td::before { content: attr(data-title); color: var(--quiet); font-size: 0.8125rem; overflow-wrap: normal; }
 }
 code { font: 0.8125rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
-pre { padding: 0.75rem 1rem; background: var(--card); border: 1px solid var(--line); border-radius: 0.5rem; font: 0.8125rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
+pre { margin: 0 0 1rem; padding: 0.75rem 1rem; background: var(--card); border: 1px solid var(--line); border-radius: 0.5rem; font: 0.8125rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 @media (min-width: 56rem) { pre.excerpt { white-space: pre; } }
 dl { background: var(--card); }
 dl div { padding: 0.375rem 1rem; }

@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts'
 
-/** `ok`: healthy. `notice`: degraded, or somebody must look at it. `wrong`: requests fail. */
+/** `ok`: healthy. `notice`: degraded, or worth a look. `wrong`: requests fail. */
 export type PageState = 'ok' | 'notice' | 'wrong'
 
 /** Renders a text in the color of a state. The text must name the state, because some people do not see colors. */

@@ -1,0 +1,122 @@
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
+import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { createPageAudit } from '../fixtures/audit-page.ts'
+import { launchChromium } from '../fixtures/launch-chromium.ts'
+import { send } from '../fixtures/send.ts'
+import { shrinkPng } from '../fixtures/shrink-png.ts'
+
+const IMAGES = join(findPackageRoot(), 'docs', 'images')
+const MAX_IMAGE_BYTES = 100_000
+const MAX_PAGE_BYTES = 100_000
+
+/** The pages, their headings, and the name of the picture in docs/images/. */
+const PAGES = [
+  { path: '/', heading: 'Overview', picture: 'console-overview' },
+  { path: '/console/routes', heading: 'Routes' },
+  { path: '/console/route?name=test/either', heading: 'test/either', picture: 'console-route' },
+  { path: '/console/decisions', heading: 'Decisions' },
+  { path: '/console/explain?method=GET&path=/api/either&token=valid&scopes=posts:read', heading: 'Explain' },
+  { path: '/console/policies', heading: 'Policies', picture: 'console-policies' },
+  { path: '/console/upstreams', heading: 'Upstreams' },
+  { path: '/console/issuers', heading: 'Issuers' },
+  {
+    path: '/console/docs?name=runbooks/ScopegateUpstreamDown.md',
+    heading: 'ScopegateUpstreamDown',
+    isStatic: true,
+  },
+  { path: '/console/nothing', heading: 'Page not found', isStatic: true },
+] as const
+
+/** A gateway with denials, an upstream that fails, and invalid policies on the disk. */
+const { gateway, upstream } = await startGatewayUnderTest(t)
+const { url, managementUrl } = gateway
+for (const path of ['/api/denied', '/api/challenged', '/pub/ok']) await send(url + path)
+await send(`${url}/api/either`, { token: 'unknown-token' })
+await upstream.close()
+for (let count = 0; count < 5; count += 1) await send(`${url}/pub/failed`)
+writeFileSync(
+  join(t.testdirName, 'broken.policy.yaml'),
+  'apiVersion: scopegate/v1\nkind: Policy\nname: broken\nupstream: api\ndefaults:\n  timout: 5s\nroutes:\n  - name: list\n    match: { methods: [GET], path: /api/list }\n',
+)
+await gateway.reload('endpoint')
+
+const chrome = await launchChromium(t)
+const context = await chrome.newContext()
+t.teardown(() => context.close())
+const page = await context.newPage()
+await page.setViewportSize({ width: 1280, height: 400 })
+const messages: string[] = []
+const requests: string[] = []
+page.on('console', (message) => messages.push(message.text()))
+page.on('pageerror', (error) => messages.push(String(error)))
+page.on('request', (request) => requests.push(request.url()))
+
+for (const { path, heading, ...more } of PAGES)
+  t.test(`${path}: accessible in each color scheme and window, and by keyboard`, async (t) => {
+    const isStatic = 'isStatic' in more || path.startsWith('/console/explain')
+    const audit = await createPageAudit(page, { scripts: isStatic ? 0 : 1 })
+    messages.length = 0
+    requests.length = 0
+    const response = await page.goto(managementUrl + path)
+    const { length } = (await response?.body()) ?? Buffer.from('')
+    t.ok(length > 0 && length < MAX_PAGE_BYTES, `${length} bytes`)
+    await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
+    if (!isStatic) await page.getByText(/^(?:Live|Updated)/).waitFor()
+    // Otherwise an update could replace an element during the audit.
+    if (!isStatic) await page.getByRole('button', { name: 'Pause updates' }).click()
+    t.same(await audit.findFaults('en'), [])
+    if ('picture' in more) {
+      const file = join(IMAGES, `${more.picture}-light.png`)
+      if (process.env['DOCS_IMAGES'] !== undefined) {
+        mkdirSync(IMAGES, { recursive: true })
+        writeFileSync(file, shrinkPng(await page.screenshot({ fullPage: true })))
+      }
+      t.ok(existsSync(file) && statSync(file).size <= MAX_IMAGE_BYTES, `${file} exists and is small`)
+    }
+    t.same(await audit.findKeyboardFaults(), [], 'by keyboard')
+    t.same(
+      messages.filter((message) => !message.includes('status of 404')),
+      [],
+      'console',
+    )
+    t.same(
+      requests.filter((address) => !address.startsWith(managementUrl) && !address.startsWith('data:')),
+      [],
+      'requests to other origins',
+    )
+  })
+
+t.test('an open page shows new values, keeps the focus, and can be paused', async (t) => {
+  await page.goto(`${managementUrl}/console/routes`)
+  const row = page.getByRole('row', { name: 'test/small' })
+  const link = row.getByRole('link')
+  await link.focus()
+  t.equal(await row.getByRole('cell').nth(4).textContent(), '0')
+  await send(`${url}/api/small`, { body: 'x' })
+  await row.getByRole('cell').nth(4).getByText('1', { exact: true }).waitFor()
+  t.equal(await page.evaluate<string>('document.activeElement.textContent'), 'test/small')
+  await page.getByRole('button', { name: 'Pause updates' }).click()
+  await page.getByText('Paused').waitFor()
+  t.match(await (await page.request.get(`${managementUrl}/livez`)).text(), 'ok')
+  await page.getByRole('button', { name: 'Resume updates' }).click()
+  await page.getByText(/^(?:Live|Updated)/).waitFor()
+})
+
+t.test('a page that runs in another origin gets nothing from the console', async (t) => {
+  const foreign = await context.newPage()
+  // The host name of this page is another origin, and its address is the same machine.
+  await foreign.goto(`${url}/pub/page`)
+  const results = await foreign.evaluate<object>(`(async (address) => {
+    const outcome = (start) => new Promise((resolve) => start(() => resolve('loaded'), () => resolve('refused')))
+    return {
+      read: await outcome((done, failed) => fetch(address).then(done, failed)),
+      image: await outcome((onload, onerror) => Object.assign(new Image(), { onload, onerror, src: address + '?format=json' })),
+      events: await outcome((onopen, onerror) => Object.assign(new EventSource(address + '?format=events'), { onopen, onerror })),
+    }
+  })(${JSON.stringify(`${managementUrl}/`)})`)
+  t.strictSame(results, { read: 'refused', image: 'refused', events: 'refused' })
+  await foreign.close()
+})
