@@ -15,10 +15,11 @@ export async function playground(given: ParsedArguments, terminal: Terminal): Pr
   const port = readPort(given.text('port'))
   const files =
     folder === undefined ? exampleFiles() : await readFolderFiles(resolve(terminal.folder, folder))
+  const stopped = Promise.race([stopRequest(terminal.env), terminal.readerGone])
   const server = await startPlayground({ port, files })
   try {
     terminal.out.write(`Scopegate playground: ${server.url}\nStop it with Ctrl-C.\n`)
-    await Promise.race([stopRequest(terminal.env), terminal.readerGone])
+    await stopped
     return 0
   } finally {
     await server.close()
