@@ -165,6 +165,7 @@ t.test('the certificate must have the name of the target, which is also the name
 
 t.test('a removed target has no series, and does not follow the client certificate', async (t) => {
   let records = [{ name: 'a.test', port: 80, priority: 0, weight: 0 }]
+  let lookups: AbortSignal | undefined
   const removed: string[] = []
   const listeners = new Set<unknown>()
   const { cert, key } = aCertificate()
@@ -181,7 +182,10 @@ t.test('a removed target has no series, and does not follow the client certifica
         removed: (target) => void removed.push(target),
       },
       resolve: async () => [],
-      resolveSrv: async () => records,
+      resolveSrv: async (_name, signal) => {
+        lookups = signal
+        return records
+      },
       access: {
         ...NO_ACCESS,
         certificate: {
@@ -211,4 +215,7 @@ t.test('a removed target has no series, and does not follow the client certifica
     ['http://b.test'],
   )
   t.equal(listeners.size, 1)
+  await upstream.retire()
+  t.equal(listeners.size, 0, 'a retired upstream does not follow its certificate')
+  t.equal(lookups?.aborted, true, 'a retired upstream does not follow its records')
 })

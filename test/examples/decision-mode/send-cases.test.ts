@@ -1,0 +1,42 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Worker } from 'node:worker_threads'
+import t from 'tap'
+import type { Case } from '../../fixtures/protected-paths.ts'
+import type { Outcome } from '../../fixtures/send-cases.ts'
+
+t.test('the client of the spellings repeats cases without a decision, and reports the others', async (t) => {
+  const attempts = new Map<string, number>()
+  const server = createServer((request, response) => {
+    const target = request.url ?? ''
+    const attempt = (attempts.get(target) ?? 0) + 1
+    attempts.set(target, attempt)
+    if (target === '/never') request.socket.destroy()
+    else if (target === '/failing') response.writeHead(502).end()
+    else if (target === '/later' && attempt < 3) response.writeHead(503).end()
+    else if (target === '/leaks')
+      response.writeHead(200, { 'x-protected': 'yes', 'x-seen-subject': 'root' }).end()
+    else if (target === '/open') response.writeHead(200, { 'x-seen-subject': 'none' }).end()
+    else response.writeHead(404).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close().closeAllConnections())
+  const cases = ['/plain', '/open', '/later', '/failing', '/never', '/leaks'].map(
+    (target): Case => ({ what: '', method: 'GET', target, headers: '', hasToken: false }),
+  )
+  const worker = new Worker(new URL('../../fixtures/send-cases.ts', import.meta.url), {
+    workerData: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cases },
+  })
+  t.teardown(() => worker.terminate())
+  const [outcome] = (await once(worker, 'message')) as [Outcome]
+  t.same(outcome.statuses, { 200: 2, 404: 2 })
+  t.equal(outcome.repeated, 3)
+  t.equal(outcome.served, 2)
+  t.match(outcome.undecided, [/^502: "GET \/failing/, /"GET \/never/])
+  t.equal(outcome.undecided.length, 2)
+  t.match(outcome.leaked, [/^"GET \/leaks/, /^the identity root with "GET \/leaks/])
+  t.equal(attempts.get('/failing'), 5)
+  t.equal(attempts.get('/later'), 3)
+})
