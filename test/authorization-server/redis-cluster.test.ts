@@ -5,6 +5,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { startCluster } from '../fixtures/redis-cluster.ts'
 import { registerClient } from '../fixtures/register-client.ts'
+import { fencedBlocksOf } from '../fixtures/repository-texts.ts'
 import { type Answer, send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 import { until } from '../fixtures/until.ts'
@@ -15,15 +16,19 @@ const cluster = await startCluster(join(folder, 'cluster'), {
   args: ['--cluster-require-full-coverage', 'no'],
 })
 t.teardown(() => cluster.stop())
+/** The words after `ACL` in the command of docs/connect-redis.md. */
+const PERMISSIONS = (
+  fencedBlocksOf('docs/connect-redis.md').find(({ text }) => text.includes('+cluster|slots'))?.text ?? ''
+)
+  .trim()
+  .replace('ACL ', '')
+  .replace('PASSWORD', 's3cret')
+  .split(' ')
 
 t.test(
   'with the documented permissions, a server on a Redis Cluster issues and revokes tokens',
   async (t) => {
-    for (const { redis } of cluster.nodes)
-      await redis.call(
-        ...['ACL', 'SETUSER', 'scopegate', 'on', '>s3cret', '~{scopegate*', '~scopegate:*', '&scopegate:*'],
-        ...['+@all', '-@admin', '-@dangerous', '+info', '+cluster|slots', '+cluster|info'],
-      )
+    for (const { redis } of cluster.nodes) await redis.call('ACL', ...PERMISSIONS)
     const passwordFile = join(folder, 'password')
     writeFileSync(passwordFile, 's3cret\n')
     const server = await startServer(t, {

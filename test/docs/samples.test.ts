@@ -29,7 +29,11 @@ type Sample = { readonly command: string; readonly output: string }
  * Returns the `scopegate` commands of a page. The output of a command follows the command if the command has a prompt.
  */
 function samplesOf(page: string): readonly Sample[] {
-  const samples: Sample[] = []
+  // The steps of a workflow have no output on the page.
+  const samples: Sample[] = [...page.matchAll(/^- run: npx scopegate (.*)$/gm)].map(([, command = '']) => ({
+    command,
+    output: '',
+  }))
   for (const [, block = ''] of page.matchAll(/^```(?:sh|console)?\n([\s\S]*?)^```$/gm)) {
     const parts = block.split(/^(?=\$ )/m)
     for (const part of parts) {

@@ -411,6 +411,7 @@ t.test('a changed start-up setting replaces only the pods of its service', async
 /** Guides whose YAML blocks with only keys of `values.yaml` are values of the chart. */
 const GUIDES = [
   'alerts',
+  'authenticate-at-upstreams',
   'gitops',
   'install',
   'policy-sources',

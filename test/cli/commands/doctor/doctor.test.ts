@@ -10,6 +10,7 @@ import { main } from '../../../../cli/main.ts'
 import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 import { aCertificate } from '../../../fixtures/a-certificate.ts'
 import { aTerminal } from '../../../fixtures/a-terminal.ts'
+import { fencedBlocksOf } from '../../../fixtures/repository-texts.ts'
 import { type Bend, type BentAnswer, startBentGateway } from '../../../fixtures/start-bent-gateway.ts'
 import { startScopegate } from '../../../fixtures/start-scopegate.ts'
 
@@ -354,6 +355,19 @@ t.test('parses every valid form of a challenge', (t) => {
   for (const bad of ['', 'error="x"', 'Bearer error="x', 'Bearer a="1", a="2"', 'Bearer \u0001'])
     t.equal(readChallenges(bad), undefined, bad)
   t.end()
+})
+
+t.test('the commands of docs/doctor.md examine a gateway', async (t) => {
+  const [{ text = '' } = {}] = fencedBlocksOf('docs/doctor.md')
+  const commands = text.trim().split('\n')
+  t.equal(commands.length, 2)
+  for (const command of commands) {
+    const args = command.replace('https://api.example.com', baseUrl).split(' ').slice(2)
+    const { code, findings } = await examine(...args)
+    // The gateway does not have the resource of the second command.
+    t.equal(code, args.includes('--resource') ? 1 : 0, command)
+    t.ok(findings.length > 0, command)
+  }
 })
 
 t.test('docs/doctor.md explains exactly the checks of doctor', (t) => {
