@@ -25,6 +25,7 @@ export type ConsoleSource = {
 /** The part of `GET /policies` that the pages show. */
 export type DescribedPolicies = {
   readonly hash: string
+  /** Sorted by path, then by name. */
   readonly routes: readonly PolicyRoute[]
   readonly unavailable: readonly UnavailablePrefix[]
   /** The scopes that grant each scope. */

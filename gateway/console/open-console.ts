@@ -1,4 +1,5 @@
 import { type Console, createConsole } from '../../platform/pages/console.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { consolePages } from './console-pages.ts'
 import type { ConsoleSource, ConsoleState, DescribedPolicies } from './console-source.ts'
 import { DECISION_PATH } from './decision-page.ts'
@@ -55,7 +56,8 @@ export function openConsole(
       if (described?.hash !== source.policies.active.hash) {
         const text = await source.describe()
         if (text === undefined) return undefined
-        described = JSON.parse(text) as DescribedPolicies
+        const parsed = JSON.parse(text) as DescribedPolicies
+        described = { ...parsed, routes: parsed.routes.toSorted(comparePaths) }
       }
       return described
     },
@@ -68,10 +70,14 @@ export function openConsole(
     logger,
   })
 
+  let ticking = false
+
   async function tick(): Promise<void> {
-    if (!console.isWatched) return refresh(POINT_MS - LIVE_MS / 2)
-    await refresh(LIVE_MS / 2)
+    if (ticking) return
+    ticking = true
+    await refresh(console.isWatched ? LIVE_MS / 2 : POINT_MS - LIVE_MS / 2)
     await console.publish()
+    ticking = false
   }
   const timer = setInterval(() => void tick(), LIVE_MS).unref()
 
@@ -83,4 +89,12 @@ export function openConsole(
       console.close()
     },
   }
+}
+
+function comparePaths(a: PolicyRoute, b: PolicyRoute): number {
+  return compare(a.path, b.path) || compare(a.name, b.name)
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
 }

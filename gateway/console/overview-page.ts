@@ -6,6 +6,7 @@ import { formatAge, formatTime } from '../../platform/pages/format-time.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
 import { definitions, type PageState, stateText } from '../../platform/pages/state-text.ts'
 import { table } from '../../platform/pages/table.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { ConsoleState } from './console-source.ts'
 import { gaugeOf, type History, MAX_POINTS, type Point } from './history.ts'
 import { findProblems, type Problem } from './problems.ts'
@@ -63,13 +64,16 @@ export function overviewPage(state: ConsoleState): ConsolePage<OverviewData> {
   return {
     path: '/',
     title: 'Overview',
-    data: async () => toOverview(await state.history(), state),
+    async data() {
+      const [policies, history] = await Promise.all([state.describe(), state.history()])
+      return toOverview(history, state, policies?.routes ?? [])
+    },
     render: (data) =>
       live('overview', html`${problemList(data)}${charts(data)}${deniedRoutes(data)}${checkList(data)}`),
   }
 }
 
-function toOverview(history: History, state: ConsoleState): OverviewData {
+function toOverview(history: History, state: ConsoleState, routes: readonly PolicyRoute[]): OverviewData {
   const { points, gauges, checks, sinceMs } = history
   const recent = points.slice(-RECENT_POINTS)
   const seconds = secondsOf(recent)
@@ -88,7 +92,7 @@ function toOverview(history: History, state: ConsoleState): OverviewData {
     policyHash: state.policies.active.hash,
     nowMs: state.nowMs(),
     sinceMs,
-    problems: findProblems(history, state),
+    problems: findProblems(history, state, routes),
     checks: checks.map(({ name, ok, degraded, detail }) => ({
       name,
       state: !ok ? 'wrong' : degraded === true ? 'notice' : 'ok',

@@ -1,4 +1,5 @@
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { describeLocation } from '../snapshot/reload/describe-location.ts'
 import type { ConsoleState } from './console-source.ts'
 import { gaugeOf, type History, type Point } from './history.ts'
@@ -113,14 +114,18 @@ const OTHER: Advice = { action: 'Read the log of the gateway.', doc: 'management
 const SHOWN_ROUTES = 10
 
 /** Finds the problems of the gateway, those with failing requests first. */
-export function findProblems(history: History, state: ConsoleState): readonly Problem[] {
+export function findProblems(
+  history: History,
+  state: Pick<ConsoleState, 'policies'>,
+  routes: readonly PolicyRoute[],
+): readonly Problem[] {
   const problems = [
     ...history.checks
       .filter(({ ok, degraded }) => !ok || degraded === true)
       .map((check) => ofCheck(check, history, state)),
     ...ofOverload(history),
     ...ofUpstreams(history),
-    ...ofRoutes(history),
+    ...ofRoutes(history, routes),
   ]
   return problems.toSorted((a, b) => Number(b.state === 'wrong') - Number(a.state === 'wrong'))
 }
@@ -128,7 +133,7 @@ export function findProblems(history: History, state: ConsoleState): readonly Pr
 function ofCheck(
   { name, ok, detail = 'failed' }: ReadinessCheck,
   history: History,
-  { policies }: ConsoleState,
+  { policies }: Pick<ConsoleState, 'policies'>,
 ): Problem {
   const { action, doc, href } = ADVICE.find(([pattern]) => pattern.test(name))?.[1] ?? OTHER
   const [, source] = /^policy source (.*)$/.exec(name) ?? []
@@ -210,13 +215,14 @@ function sum(counts: Readonly<Record<string, number>>): number {
   return Object.values(counts).reduce((total, count) => total + count, 0)
 }
 
-function ofRoutes(history: History): readonly Problem[] {
+function ofRoutes(history: History, routes: readonly PolicyRoute[]): readonly Problem[] {
   return [...recentRoutes(history)]
     .filter(([, { failed }]) => failed > 0)
     .toSorted(([, a], [, b]) => b.failed - a.failed)
     .slice(0, SHOWN_ROUTES)
-    .map(
-      ([name, { failed, requests }]): Problem => ({
+    .map(([name, { failed, requests }]): Problem => {
+      const source = routes.find((route) => route.name === name)?.source
+      return {
         state: 'wrong',
         title: name === '-' ? 'requests without a route' : `route ${name}`,
         detail: `${failed} of ${requests} requests in the last minute failed with a status of 500 or higher.`,
@@ -226,11 +232,8 @@ function ofRoutes(history: History): readonly Problem[] {
         }),
         action: 'Look at the upstream of the route, and at the log lines of this route.',
         doc: 'runbooks/ScopegateErrorRateHigh.md',
-        href:
-          name.startsWith('scopegate/') || name.startsWith('authorization-server/') || name === '-'
-            ? null
-            : `/console/route?${new URLSearchParams({ name })}`,
-        place: null,
-      }),
-    )
+        href: source === undefined ? null : `/console/route?${new URLSearchParams({ name })}`,
+        place: source === undefined ? null : `${source.file}:${source.line}:${source.column}`,
+      }
+    })
 }

@@ -46,10 +46,11 @@ export function routesPage(state: ConsoleState): ConsolePage<RoutesData> {
       const [policies, history] = await Promise.all([state.describe(), state.history()])
       const routes = policies?.routes ?? []
       const traffic = recentRoutes(history)
-      const found = routes
-        .filter((route) => matches(route, query))
-        .map((route) => ({ route, traffic: toTraffic(traffic.get(route.name)) }))
-        .filter((one) => shows(query.get('show'), one))
+      const matches = readFilter(query)
+      const shows = readShow(query.get('show'))
+      const found = routes.filter(
+        (route) => matches(route) && shows(route, () => toTraffic(traffic.get(route.name))),
+      )
       const pages = Math.max(1, Math.ceil(found.length / PAGE_ROWS))
       const page = Math.min(pages, Math.max(1, Math.floor(Number(query.get('page')) || 1)))
       return {
@@ -60,9 +61,8 @@ export function routesPage(state: ConsoleState): ConsolePage<RoutesData> {
         pages,
         owners: [...new Set(routes.flatMap(({ owner }) => owner ?? []))].sort(),
         routes: found
-          .toSorted((a, b) => compare(a.route.path, b.route.path) || compare(a.route.name, b.route.name))
           .slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS)
-          .map((one) => toRow(one.route, one.traffic)),
+          .map((route) => toRow(route, toTraffic(traffic.get(route.name)))),
       }
     },
     render(data, query) {
@@ -77,16 +77,18 @@ ${data.routes.length > 0 && table(COLUMNS, data.routes.map(toCells))}${pager(dat
   }
 }
 
-function matches(route: PolicyRoute, query: URLSearchParams): boolean {
+function readFilter(query: URLSearchParams): (route: PolicyRoute) => boolean {
   const [owner, path, scope, anonymous, upstream] = FILTERS.map((name) => query.get(name) ?? '')
-  const { all = [], any = [] } = route.scopes ?? {}
-  return (
+  return (route) =>
     (!owner || route.owner === owner) &&
     (!path || `${route.path} ${route.name}`.includes(path)) &&
-    (!scope || [...all, ...any].some((one) => one.includes(scope))) &&
+    (!scope || scopesOf(route).some((one) => one.includes(scope))) &&
     (!anonymous || route.anonymous === anonymous) &&
     (!upstream || route.upstream === upstream)
-  )
+}
+
+function scopesOf({ scopes }: PolicyRoute): readonly string[] {
+  return scopes === undefined ? [] : [...scopes.all, ...scopes.any]
 }
 
 const SHOWN = {
@@ -95,13 +97,10 @@ const SHOWN = {
   busy: { label: 'with requests', test: ({ requests }: RouteTraffic) => requests > 0 },
 } as const
 
-function shows(
-  show: string | null,
-  { route, traffic }: { readonly route: PolicyRoute; readonly traffic: RouteTraffic },
-): boolean {
-  if (show === 'report') return route.enforce === 'report'
-  const known = Object.entries(SHOWN).find(([name]) => name === show)
-  return known === undefined || known[1].test(traffic)
+function readShow(show: string | null): (route: PolicyRoute, trafficOf: () => RouteTraffic) => boolean {
+  if (show === 'report') return ({ enforce }) => enforce === 'report'
+  const test = Object.entries(SHOWN).find(([name]) => name === show)?.[1].test
+  return (_route, trafficOf) => test === undefined || test(trafficOf())
 }
 
 function toRow(route: PolicyRoute, lastMinute: RouteTraffic): RouteRow {
@@ -179,8 +178,4 @@ function pager({ page, pages }: RoutesData, query: URLSearchParams): Html | unde
     return html`<a href="/console/routes?${target.toString()}">${text}</a>`
   }
   return html`<p class="pages">${page > 1 && link(page - 1, 'Previous page')}${page < pages && link(page + 1, 'Next page')}</p>`
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

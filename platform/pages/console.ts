@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { PassThrough } from 'node:stream'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from '../logging/logger.ts'
 import type { ManagementEndpoint, ManagementRequest, ManagementResponse } from '../ops/management-endpoint.ts'
 import {
@@ -204,23 +205,31 @@ export function createConsole({
     return { status: 200, body: output, type: 'text/event-stream', headers: NO_SNIFF }
   }
 
-  async function send(stream: EventStream): Promise<void> {
-    const { page, query, output } = stream
-    if (output.writableLength + output.readableLength > BACKLOG_BYTES) return
+  /** Sends the content of a page to all browsers that show the page with the same query. */
+  async function send(showing: readonly EventStream[]): Promise<void> {
+    const [{ page, query } = {}] = showing
+    if (page === undefined || query === undefined) return
     try {
       const data = await page.data(query)
       const markup = data === undefined ? '' : page.render(data, query).toString()
-      if (output.writableEnded || output.destroyed) return
-      const nowMs = performance.now()
-      if (markup !== stream.sent) output.write(`event: page\ndata: ${JSON.stringify(markup)}\n\n`)
-      else if (nowMs - stream.sentAtMs >= SILENCE_MS) output.write(': no change\n\n')
-      else return
-      stream.sent = markup
-      stream.sentAtMs = nowMs
+      const event = `event: page\ndata: ${JSON.stringify(markup)}\n\n`
+      for (const stream of showing) sendTo(stream, markup, event)
     } catch (error) {
       logger.error({ event: 'console_error', page: page.path, err: error }, 'a page of the console failed')
-      output.destroy()
+      for (const { output } of showing) output.destroy()
     }
+  }
+
+  function sendTo(stream: EventStream, markup: string, event: string): void {
+    const { output } = stream
+    if (output.writableEnded || output.destroyed) return
+    if (output.writableLength + output.readableLength > BACKLOG_BYTES) return
+    const nowMs = performance.now()
+    if (markup !== stream.sent) output.write(event)
+    else if (nowMs - stream.sentAtMs >= SILENCE_MS) output.write(': no change\n\n')
+    else return
+    stream.sent = markup
+    stream.sentAtMs = nowMs
   }
 
   function formTargets(page?: ConsolePage, session?: ConsoleSession): readonly string[] {
@@ -270,7 +279,11 @@ export function createConsole({
       return streams.size > 0
     },
     async publish() {
-      await Promise.all([...streams].map(send))
+      const pages = Map.groupBy(streams, ({ page, query }) => `${page.path}?${query}`)
+      for (const showing of pages.values()) {
+        await send(showing)
+        await nextTurn() // requests run between the pages
+      }
     },
     close() {
       closed = true

@@ -61,6 +61,7 @@ t.test('the console shows the traffic, the routes and the rules of a route', asy
     detail: '1 of 1 requests in the last minute failed with a status of 500 or higher.',
     doc: 'runbooks/ScopegateErrorRateHigh.md',
     href: '/console/route?name=test%2Fopen',
+    place: /test\.policy\.yaml:15:5$/,
   })
   const upstreams = await json('/console/upstreams?format=json')
   t.match(upstreams, {

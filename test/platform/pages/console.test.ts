@@ -10,7 +10,7 @@ import { send } from '../../fixtures/send.ts'
 
 const HOSTILE = `"'><script>alert(1)</script><img src=x onerror=alert(1)>`
 
-const state = { value: 'first', watched: 0, fails: false }
+const state = { value: 'first', watched: 0, reads: 0, fails: false }
 
 /** A page whose data contains text from outside. */
 const PAGE: ConsolePage<{ readonly value: string }> = {
@@ -18,6 +18,7 @@ const PAGE: ConsolePage<{ readonly value: string }> = {
   title: 'Thing',
   heading: ({ value }) => value,
   data(query) {
+    state.reads += 1
     if (state.fails) throw new Error('no data')
     const value = query.get('name') ?? state.value
     return value === 'absent' ? undefined : { value }
@@ -184,6 +185,10 @@ t.test('live updates have a limit, need an Accept header, and end when the servi
   t.match(refused, { status: 503, json: { error: 'temporarily_unavailable' } })
   t.equal(refused.headers.get('retry-after'), '5')
   t.equal((await send(`${url}/console/thing`)).status, 200, 'pages are still available')
+
+  state.reads = 0
+  await console.publish()
+  t.equal(state.reads, 1, 'equal pages share their content')
 
   console.close()
   t.ok((await Promise.all(open.map(({ ended }) => ended))).every((text) => text?.startsWith('retry: ')))
