@@ -44,7 +44,11 @@ async function listDecisions(managementUrl: string, query = ''): Promise<readonl
 t.test('the console finds a denial by its request ID, although the console was closed', async (t) => {
   const { gateway, issuer } = await startGatewayUnderTest(t, { policy: POLICY })
   const { url, managementUrl } = gateway
-  const token = issuer.store('secret-token-of-shop', { client_id: 'shop-app', scope: 'posts:read' })
+  const token = issuer.store('secret-token-of-shop', {
+    client_id: 'shop-app',
+    sub: 'subject-of-shop',
+    scope: 'posts:read',
+  })
   const denied = await send(`${url}/api/items/7?note=query-of-client`, { token })
   t.equal(denied.status, 403)
   const id = denied.headers.get('x-request-id')
@@ -76,6 +80,7 @@ t.test('the console finds a denial by its request ID, although the console was c
   for (const text of [page.text, JSON.stringify(decision)]) {
     t.notMatch(text, 'secret-token-of-shop')
     t.notMatch(text, 'query-of-client')
+    t.notMatch(text, 'subject-of-shop', 'log.subject is hashed')
   }
 })
 
