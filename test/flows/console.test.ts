@@ -31,7 +31,7 @@ const PAGES = [
 ] as const
 
 /** A gateway with denials, an upstream that fails, and invalid policies on the disk. */
-const { gateway, upstream } = await startGatewayUnderTest(t)
+const { gateway, upstream, issuer } = await startGatewayUnderTest(t)
 const { url, managementUrl } = gateway
 for (const path of ['/api/denied', '/api/challenged', '/pub/ok']) await send(url + path)
 await send(`${url}/api/either`, { token: 'unknown-token' })
@@ -103,6 +103,42 @@ t.test('an open page shows new values, keeps the focus, and can be paused', asyn
   t.match(await (await page.request.get(`${managementUrl}/livez`)).text(), 'ok')
   await page.getByRole('button', { name: 'Resume updates' }).click()
   await page.getByText(/^(?:Live|Updated)/).waitFor()
+})
+
+t.test('a person finds a denial by its request ID with one search, and explains the request', async (t) => {
+  const token = issuer.store('token-of-app', { client_id: 'app-1', scope: 'posts:read' })
+  const denied = await send(`${url}/api/courses`, { method: 'POST', token })
+  await page.goto(`${managementUrl}/`)
+  await page.getByRole('searchbox', { name: 'Request ID' }).fill(String(denied.json['request_id']))
+  await page.getByRole('button', { name: 'Find' }).click()
+  await page.getByRole('heading', { name: 'deny: scope_missing' }).waitFor()
+  const text = await page.getByRole('main').textContent()
+  t.match(text, /test\.policy\.yaml:10:5/)
+  t.match(text, 'scopes: the token lacks courses:write.')
+  t.match(text, '403 insufficient_scope')
+  t.match(text, 'Request a token with the scopes courses:write')
+  const audit = await createPageAudit(page, { scripts: 0 })
+  t.same(await audit.findFaults('en'), [])
+
+  await page.getByRole('link', { name: /^Explain this request/ }).click()
+  await page.getByRole('heading', { name: 'POST /api/courses: deny' }).waitFor()
+  await page.getByLabel('Scopes').fill('courses:write')
+  await page.getByRole('button', { name: 'Explain' }).click()
+  await page.getByRole('heading', { name: 'POST /api/courses: allow' }).waitFor()
+})
+
+t.test('the open list of decisions shows a new request, and has filters', async (t) => {
+  await page.goto(`${managementUrl}/console/decisions`)
+  await page.getByText(/^(?:Live|Updated)/).waitFor()
+  await send(`${url}/api/denied?query=secret-of-query`)
+  await send(`${url}/api/courses/new`)
+  const rows = page.locator('tbody tr')
+  await rows.filter({ hasText: '/api/courses/new' }).waitFor()
+  await page.getByLabel('Path contains').fill('/api/denied')
+  await page.getByRole('button', { name: 'Filter' }).click()
+  await rows.filter({ hasText: '/api/denied' }).first().waitFor()
+  t.equal(await rows.filter({ hasNotText: '/api/denied' }).count(), 0)
+  t.notMatch(await page.content(), 'secret-of-query')
 })
 
 t.test('a page that runs in another origin gets nothing from the console', async (t) => {
