@@ -131,16 +131,23 @@ function testWrongAddress(example: Ingress & Example): void {
     const ask = async (decisions: string, readyStatus: number) => {
       const url = await startExample(t, { ...example, readyStatus }, { decisions, upstream: upstream.url })
       const forged = { 'x-scopegate-decision': 'allow', 'x-auth-subject': 'root' }
-      return (await send(`${url}/api/denied`, { headers: forged })).status
+      const { status } = await send(`${url}/api/denied`, { headers: forged })
+      return { status, host: new URL(url).host }
     }
-    t.equal(await ask(gateway.url, 404), 404, 'the public port of the gateway')
+    t.match(await ask(gateway.url, 404), { status: 404 }, 'the public port of the gateway')
     t.equal(upstream.requests.length, 0)
     if (example.foreignStatus === undefined) return
     const other = await startRecordingUpstream()
     t.teardown(() => other.close())
     other.reply(OK_REPLY.replace('\r\n', '\r\nx-request-id: one\r\n'))
-    t.equal(await ask(other.url, example.foreignStatus), example.foreignStatus, 'a 200 without a decision')
+    const { status, host } = await ask(other.url, example.foreignStatus)
+    t.equal(status, example.foreignStatus, 'a 200 without a decision')
     t.equal(upstream.requests.length, 0)
+    t.equal(
+      other.seen('host').at(-1),
+      host,
+      'Scopegate gets the Host of the client, and rejects an invalid one',
+    )
   })
 }
 
