@@ -33,6 +33,7 @@ export type PlaygroundInput = {
 
 export type PlaygroundProblem = {
   readonly severity: Severity
+  readonly code: string
   /** The message of `scopegate check`, with location, excerpt and hint. */
   readonly text: string
   readonly file: string
@@ -78,8 +79,8 @@ export async function evaluate({ files, request }: PlaygroundInput, nowSeconds: 
 }
 
 function toProblem(one: Diagnostic): PlaygroundProblem {
-  const { severity, location } = one
-  return { severity, text: formatDiagnostics([one]), file: location.file, line: location.line }
+  const { severity, code, location } = one
+  return { severity, code, text: formatDiagnostics([one]), file: location.file, line: location.line }
 }
 
 async function explainRequest(text: string, set: PolicySet, nowSeconds: number): Promise<ExplainedRequest> {

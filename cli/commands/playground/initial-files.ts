@@ -10,28 +10,30 @@ import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { readTextFile } from '../../../platform/diagnostics/yaml/read-text-file.ts'
 import { isInside, readTextSourceInside } from '../../../platform/diagnostics/yaml/text-source.ts'
 import { findPackageRoot } from '../../../platform/process/package-root.ts'
-import { findPolicyFolders } from '../../../policy-engine/load/policy-sources.ts'
+import { findPolicyFolders, POLICY_SUFFIX } from '../../../policy-engine/load/policy-sources.ts'
 import { COPIED_FILES, STARTER_FILES, withoutDocumentReferences } from '../init/starter-files.ts'
-import type { PlaygroundFile } from './evaluate.ts'
+import type { PlaygroundFile, PlaygroundInput } from './evaluate.ts'
 import { MAX_CHARACTERS, MAX_FILES } from './form-limits.ts'
 
 const EXIT_INVALID = 3
 
-/** Returns the files of `scopegate init` that concern policies. */
-export function exampleFiles(): readonly PlaygroundFile[] {
+/** Returns the files of `scopegate init` that concern policies, and a request that they deny. */
+export function readExample(): PlaygroundInput {
   const copied = COPIED_FILES.filter((name) => name !== 'config/authorization-server.yaml').map((name) => {
     const text = readFileSync(join(findPackageRoot(), name), 'utf8')
     return [name, withoutDocumentReferences(text)] as const
   })
   const starters = Object.entries(STARTER_FILES).filter(([name]) => name.endsWith('.yaml'))
-  return inOrder([...starters, ...copied].map(([name, text]) => ({ name, text })))
+  const files = [...starters, ...copied].map(([name, text]) => ({ name, text }))
+  return { files: inOrder(files), request: 'PATCH /api/courses/42 --scope courses:read' }
 }
 
 /**
- * Reads the policies and the configuration of a folder. Reads no file outside of the folder, also through links.
+ * Reads the policies and the configuration of a folder, and creates a request to the first path of the first policy.
+ * Reads no file outside of the folder, also through links.
  * @throws {BootError} when the folder has no config/gateway.yaml, or too many or too large files; exit code 3.
  */
-export async function readFolderFiles(folder: string): Promise<readonly PlaygroundFile[]> {
+export async function readProject(folder: string): Promise<PlaygroundInput> {
   const root = await realpath(folder).catch(() => folder)
   const names = await listFiles(root)
   if (!names.includes(GATEWAY_FILE))
@@ -53,8 +55,18 @@ export async function readFolderFiles(folder: string): Promise<readonly Playgrou
   const characters = files.reduce((sum, { text }) => sum + text.length, 0)
   if (characters > MAX_CHARACTERS)
     throw folderError(`${displayPath(folder)} has ${characters} characters, more than ${MAX_CHARACTERS}`)
-  return inOrder(files)
+  const ordered = inOrder(files)
+  return { files: ordered, request: findFirstRequest(ordered) }
 }
+
+function findFirstRequest(files: readonly PlaygroundFile[]): string {
+  const policy = files.find(({ name }) => name.endsWith(POLICY_SUFFIX))?.text ?? ''
+  const path = FIRST_PATH.exec(policy)?.[1] ?? '/'
+  return `GET ${path.replace(/\{[^}]*\}|\*\*/g, '42')}`
+}
+
+/** A path with parameters in braces. */
+const FIRST_PATH = /\bpath: *["']?(\/[^\s"',{}#]*(?:\{[^\s{}]*\}[^\s"',{}#]*)*)/
 
 const GATEWAY_FILE = 'config/gateway.yaml'
 

@@ -3,6 +3,9 @@ import type { Evaluation, PlaygroundFile, PlaygroundInput, PlaygroundProblem } f
 import { PLAYGROUND_SCRIPT } from './playground-script.ts'
 import { PLAYGROUND_STYLE } from './playground-style.ts'
 
+/** Names that the form accepts for a new file. The server checks the name again. */
+const NEW_NAME = '(?:[A-Za-z0-9_\\-]+/){1,2}[A-Za-z0-9_.\\-]+\\.ya?ml'
+
 /** Renders the page with the texts and their results. The page works without its script. */
 export function renderPlayground(
   { files, request }: PlaygroundInput,
@@ -16,6 +19,12 @@ export function renderPlayground(
 <form method="post" autocomplete="off">
 <section aria-labelledby="files-title">
 <h2 id="files-title">Policies and configuration</h2>
+<details>
+<summary>Add a file</summary>
+<label for="new">Name, for example policies/orders.policy.yaml</label>
+<input type="text" id="new" name="new" pattern="${NEW_NAME}" title="A path such as policies/orders.policy.yaml" maxlength="200" autocapitalize="off" spellcheck="false">
+<button name="add" value="yes" class="quiet">Add</button>
+</details>
 ${files.map(renderFile)}
 </section>
 <section aria-labelledby="request-title">
@@ -30,6 +39,19 @@ ${request}</textarea>
 </section>
 </form>
 </main>`
+  return renderDocument(body, `<script>${PLAYGROUND_SCRIPT}</script>`)
+}
+
+/** Renders the documentation of a diagnostic code. */
+export function renderErrorPage(title: string, text: string): string {
+  return renderDocument(html`<main>
+<h1>${title}</h1>
+<p><a href="../">Back to the example</a></p>
+<pre>${text}</pre>
+</main>`)
+}
+
+function renderDocument(body: Html, script = ''): string {
   // The browser must receive script and style byte for byte, because the content security policy contains their hashes.
   return `<!doctype html>
 <html lang="en">
@@ -42,7 +64,7 @@ ${request}</textarea>
 </head>
 <body>
 ${body}
-<script>${PLAYGROUND_SCRIPT}</script>
+${script}
 </body>
 </html>
 `
@@ -56,6 +78,7 @@ function renderFile({ name, text }: PlaygroundFile, at: number): Html {
 <input type="hidden" name="name" value="${name}">
 <textarea name="text" aria-label="${name}" data-file="${name}" rows="${rows}" wrap="off" spellcheck="false" autocapitalize="off">
 ${text}</textarea>
+<button name="remove" value="${name}" class="quiet">Remove ${name}</button>
 </details>`
 }
 
@@ -78,7 +101,8 @@ ${
 }`
 }
 
-function renderProblem({ severity, text, file, line }: PlaygroundProblem): Html {
+function renderProblem({ severity, code, text, file, line }: PlaygroundProblem): Html {
   return html`<li class="${severity}"><pre tabindex="0">${text}</pre>
-<button type="button" class="quiet" data-go-file="${file}" data-go-line="${line ?? 1}" hidden>Go to ${file}:${line ?? 1}</button></li>`
+<button type="button" class="quiet" data-go-file="${file}" data-go-line="${line ?? 1}" hidden>Go to ${file}:${line ?? 1}</button>
+<a href="errors/${code}" target="_blank">Explain ${code}</a></li>`
 }

@@ -72,7 +72,17 @@ export const PLAYGROUND_SCRIPT = `
   })
   addEventListener('submit', (event) => {
     event.preventDefault()
-    update()
+    const { submitter, target } = event
+    if (submitter === null || submitter.name === '') return update()
+    clearTimeout(timer)
+    attempt(async () => {
+      const page = await send(new URLSearchParams(new FormData(target, submitter)))
+      replace(page, 'main')
+      enable()
+      const added = submitter.name === 'add' && [...document.querySelectorAll('textarea[data-file]')].at(-1)
+      if (added) added.closest('details').open = true
+      ;(added || find('details summary') || find('#request')).focus()
+    })
   })
   addEventListener('hashchange', load)
   addEventListener('click', ({ target }) => {

@@ -4,16 +4,16 @@ import { NO_SCHEMA_COMPILERS } from '../../../platform/net/no-schema-compilers.t
 import { createOwnHost } from '../../../platform/ops/own-host.ts'
 import { securityHeaders } from '../../../platform/pages/security-headers.ts'
 import { explainListenError } from '../../../platform/process/listen-error.ts'
-import type { PlaygroundFile, PlaygroundInput } from './evaluate.ts'
+import { readErrorPage } from '../check/error-page.ts'
+import type { PlaygroundInput } from './evaluate.ts'
 import { createEvaluator } from './evaluator.ts'
 import { BODY_LIMIT_BYTES, MAX_FILES } from './form-limits.ts'
-import { renderPlayground } from './playground-page.ts'
+import { renderErrorPage, renderPlayground } from './playground-page.ts'
 import { PLAYGROUND_SCRIPT_SOURCE } from './playground-script.ts'
 import { PLAYGROUND_STYLE_SOURCE } from './playground-style.ts'
 
 const HOST = '127.0.0.1'
 const EVALUATION_LIMIT_MS = 10_000
-const FIRST_REQUEST = 'PATCH /api/courses/42 --scope courses:read'
 /** A relative path without hidden files and without `..`. */
 const FILE_NAME = /^(?:[^./\\\p{Cc}][^/\\\p{Cc}]{0,99}\/){0,4}[^./\\\p{Cc}][^/\\\p{Cc}]{0,99}\.ya?ml$/iu
 
@@ -40,11 +40,12 @@ export type PlaygroundServer = {
 export async function startPlayground(options: {
   /** 0: a free port. */
   readonly port: number
-  readonly files: readonly PlaygroundFile[]
+  /** The texts of the page before a change. */
+  readonly input: PlaygroundInput
   /** Time for the evaluation of one input. Default: 10 s. */
   readonly limitMs?: number
 }): Promise<PlaygroundServer> {
-  const { port, files, limitMs = EVALUATION_LIMIT_MS } = options
+  const { port, input: initial, limitMs = EVALUATION_LIMIT_MS } = options
   const evaluator = createEvaluator(limitMs)
   const app = Fastify({
     logger: false,
@@ -75,7 +76,11 @@ export async function startPlayground(options: {
       .code(statusCode)
       .send(statusCode === 413 ? TOO_LARGE : statusCode < 500 ? UNREADABLE : FAILED)
   })
-  app.get(path, () => show({ files, request: FIRST_REQUEST }))
+  app.get(path, () => show(initial))
+  app.get<{ Params: { code: string } }>(`${path}errors/:code`, (request, reply) => {
+    const page = readErrorPage(request.params.code)
+    return page === undefined ? reply.callNotFound() : renderErrorPage(page.title, page.text)
+  })
   app.post(path, async (request, reply) => {
     const input = readInput(String(request.body))
     return input === undefined ? reply.code(400).send(UNREADABLE) : show(input)
@@ -104,14 +109,19 @@ function isForeign({ headers, method }: FastifyRequest): boolean {
 
 function readInput(body: string): PlaygroundInput | undefined {
   const form = new URLSearchParams(body)
-  const [names, texts] = [form.getAll('name'), form.getAll('text')]
+  const added = form.has('add') ? form.getAll('new') : []
+  const names = [...form.getAll('name'), ...added]
+  const texts = [...form.getAll('text'), ...added.map(() => '')]
   const isValid =
     names.length === texts.length &&
     names.length <= MAX_FILES &&
     new Set(names).size === names.length &&
     names.every((name) => FILE_NAME.test(name))
   if (!isValid) return undefined
-  const files = names.map((name, at) => ({ name, text: normalizeBreaks(texts[at] ?? '') }))
+  const removed = form.get('remove')
+  const files = names
+    .map((name, at) => ({ name, text: normalizeBreaks(texts[at] ?? '') }))
+    .filter(({ name }) => name !== removed)
   return { files, request: normalizeBreaks(form.get('request') ?? '') }
 }
 

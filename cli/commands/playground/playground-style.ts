@@ -16,8 +16,9 @@ form { display: grid; gap: 1rem; grid-template-columns: minmax(0, 1fr); }
 section { padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: 0.75rem; }
 p { margin: 0 0 0.75rem; overflow-wrap: anywhere; }
 #request-help { color: var(--quiet); font-size: 0.875rem; }
-code, pre, textarea { font: 0.875rem/1.45 ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; }
-textarea {
+code, pre, textarea, input[type="text"] { font: 0.875rem/1.45 ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; }
+label { display: block; font-weight: 600; }
+textarea, input[type="text"] {
   display: block; width: 100%; margin: 0 0 0.75rem; padding: 0.625rem 0.75rem; resize: vertical; tab-size: 2;
   color: inherit; background: var(--ground); border: 1px solid var(--quiet); border-radius: 0.5rem;
 }
@@ -34,6 +35,8 @@ pre[tabindex] { white-space: pre; overflow-wrap: normal; overflow-x: auto; }
 #status { font-weight: 600; }
 #shared:empty { display: none; }
 .actions { display: flex; flex-wrap: wrap; gap: 0.75rem; }
+details .quiet { margin: 0 0 0.75rem; padding: 0.25rem 0.5rem; font-size: 0.875rem; overflow-wrap: anywhere; }
+.problems a { display: inline-block; padding: 0.25rem 0; font-size: 0.875rem; }
 .problems button { margin-top: 0.25rem; padding: 0.25rem 0.5rem; font-size: 0.875rem; overflow-wrap: anywhere; }
 `
 

@@ -3,7 +3,7 @@ import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
 import { stopRequest } from '../../stop-request.ts'
 import type { Terminal } from '../../terminal.ts'
-import { exampleFiles, readFolderFiles } from './initial-files.ts'
+import { readExample, readProject } from './initial-files.ts'
 import { startPlayground } from './playground-server.ts'
 
 /**
@@ -13,10 +13,9 @@ import { startPlayground } from './playground-server.ts'
 export async function playground(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const [folder] = given.positionals
   const port = readPort(given.text('port'))
-  const files =
-    folder === undefined ? exampleFiles() : await readFolderFiles(resolve(terminal.folder, folder))
+  const input = folder === undefined ? readExample() : await readProject(resolve(terminal.folder, folder))
   const stopped = Promise.race([stopRequest(terminal.env), terminal.readerGone])
-  const server = await startPlayground({ port, files })
+  const server = await startPlayground({ port, input })
   try {
     terminal.out.write(`Scopegate playground: ${server.url}\nStop it with Ctrl-C.\n`)
     await stopped

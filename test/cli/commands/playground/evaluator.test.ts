@@ -1,9 +1,9 @@
 import t from 'tap'
 import type { PlaygroundInput } from '../../../../cli/commands/playground/evaluate.ts'
 import { createEvaluator } from '../../../../cli/commands/playground/evaluator.ts'
-import { exampleFiles } from '../../../../cli/commands/playground/initial-files.ts'
+import { readExample } from '../../../../cli/commands/playground/initial-files.ts'
 
-const INPUT: PlaygroundInput = { files: exampleFiles(), request: 'GET /api/courses' }
+const INPUT: PlaygroundInput = readExample()
 const LONG_MS = 120_000
 
 t.test('stops an evaluation after the time limit', async (t) => {

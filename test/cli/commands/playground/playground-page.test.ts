@@ -1,11 +1,11 @@
 import t from 'tap'
-import { exampleFiles } from '../../../../cli/commands/playground/initial-files.ts'
+import { readExample } from '../../../../cli/commands/playground/initial-files.ts'
 import { startPlayground } from '../../../../cli/commands/playground/playground-server.ts'
 import { createPageAudit } from '../../../fixtures/audit-page.ts'
 import { launchChromium } from '../../../fixtures/launch-chromium.ts'
 
 const POLICY = 'textarea[data-file="policies/courses.policy.yaml"]'
-const server = await startPlayground({ port: 0, files: exampleFiles() })
+const server = await startPlayground({ port: 0, input: readExample() })
 t.teardown(() => server.close())
 const chrome = await launchChromium(t)
 const context = await chrome.newContext()
@@ -34,6 +34,13 @@ t.test('shows errors and decisions after each change, without a new page', async
   const audit = await createPageAudit(page)
   t.same(await audit.findRuleFaults(), [], 'with an error')
   await page.fill(POLICY, text)
+  await page.click('text=Add a file')
+  await page.fill('#new', 'policies/orders.policy.yaml')
+  await page.keyboard.press('Enter') // the default button adds the file, and removes no other file
+  await page.locator('textarea[data-file="policies/orders.policy.yaml"]:focus').waitFor()
+  t.equal(await page.locator('textarea[data-file]').count(), 6)
+  await page.click('text=Remove policies/orders.policy.yaml')
+  await page.locator('textarea[data-file="policies/orders.policy.yaml"]').waitFor({ state: 'detached' })
   await page.fill('#request', 'PATCH /api/courses/42 --scope courses:write')
   await results.getByText('The gateway forwards the request to learning-platform').waitFor()
   t.match(await status.textContent(), /^ok: 1 policy/)
@@ -69,10 +76,11 @@ t.test('accessible in each color scheme and window, and by keyboard', async (t) 
   t.same(await audit.findRuleFaults(), [])
   await page.click('#notes summary')
   t.same(await audit.findRuleFaults(), [], 'with open notes')
-  await page.focus('details summary')
+  await page.focus('details[open] summary')
   await page.keyboard.press('Tab')
   t.equal(await page.evaluate('document.activeElement.dataset.file'), 'policies/courses.policy.yaml')
-  for (let at = 0; at < 5; at += 1) await page.keyboard.press('Tab')
+  // The button that removes the file, and the summaries of the other files.
+  for (let at = 0; at < 6; at += 1) await page.keyboard.press('Tab')
   t.equal(await page.evaluate('document.activeElement.id'), 'request', 'Tab leaves the text areas')
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
@@ -84,7 +92,11 @@ t.test('works without its script', async (t) => {
   t.teardown(() => plain.close())
   const form = await plain.newPage()
   await form.goto(server.url)
-  t.equal(await form.locator('button:visible').count(), 1, 'shows no button that requires the script')
+  t.equal(
+    await form.locator('button[type="button"]:visible').count(),
+    0,
+    'shows no button that requires the script',
+  )
   await form.fill(POLICY, 'apiVersion: scopegate/v1\n')
   await form.click('text=Check and explain')
   await form.locator('#results').getByText('Correct the errors').waitFor()

@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import { BODY_LIMIT_BYTES } from '../../../../cli/commands/playground/form-limits.ts'
-import { exampleFiles, readFolderFiles } from '../../../../cli/commands/playground/initial-files.ts'
+import { readExample, readProject } from '../../../../cli/commands/playground/initial-files.ts'
 import { startPlayground } from '../../../../cli/commands/playground/playground-server.ts'
 import { main } from '../../../../cli/main.ts'
 import { aTerminal } from '../../../fixtures/a-terminal.ts'
@@ -12,8 +12,8 @@ import { type Answer, send } from '../../../fixtures/send.ts'
 
 const POLICY = 'policies/courses.policy.yaml'
 const DENIED = 'PATCH /api/courses/42 --scope courses:read'
-const example = exampleFiles()
-const server = await startPlayground({ port: 0, files: example })
+const example = readExample().files
+const server = await startPlayground({ port: 0, input: readExample() })
 t.teardown(() => server.close())
 
 type Files = readonly { readonly name: string; readonly text: string }[]
@@ -49,7 +49,7 @@ t.test('the page contains the output of check and explain for the same files', a
   const before = readAll(folder)
   const here = (text: string) => text.replaceAll(`${folder.slice(process.cwd().length + 1)}/`, '')
   const explained = await say(['explain', ...DENIED.split(' '), '--config', 'config'], folder)
-  const own = await startPlayground({ port: 0, files: await readFolderFiles(folder) })
+  const own = await startPlayground({ port: 0, input: { ...(await readProject(folder)), request: DENIED } })
   t.teardown(() => own.close())
   const page = resultsOf(await send(own.url))
   t.ok(page.includes(here(explained.out)), page)
@@ -166,6 +166,22 @@ t.test('configuration in the form reads no file of this machine', async (t) => {
   }
 })
 
+t.test('adds and removes files, and shows the page of a code', async (t) => {
+  const [first, ...rest] = example
+  const form = { name: rest.map(({ name }) => name), text: rest.map(({ text }) => text), request: 'GET /' }
+  const added = await send(server.url, { form: { ...form, new: 'policies/a.policy.yaml', add: 'yes' } })
+  t.match(added.text, 'data-file="policies/a.policy.yaml"')
+  t.match((await send(server.url, { form: { ...form, new: '../a.yaml', add: 'yes' } })).status, 400)
+  const removed = await send(server.url, { form: { ...form, remove: rest[0]?.name } })
+  t.notMatch(removed.text, `data-file="${rest[0]?.name}"`)
+  t.match(removed.text, `data-file="${rest[1]?.name}"`)
+  const broken = await post([...rest, { name: first?.name ?? '', text: 'a' }])
+  const [, link] = /href="(errors\/P\d{3})"/.exec(broken.text) ?? []
+  t.match(await send(`${server.url}${link}`), { status: 200, text: /<h1>.*<\/h1>/ })
+  for (const code of ['P999', '..%2f..%2fREADME', '..'])
+    t.equal((await send(`${server.url}errors/${code}`)).status, code === '..' ? 200 : 404, code)
+})
+
 t.test('escapes texts, and keeps them unchanged in the form', async (t) => {
   const text = '\n</textarea><script>alert(1)</script>\n"\'&amp;\n'
   const { text: page } = await post([{ name: 'policies/<i>.policy.yaml', text }], '"</textarea><b>" /')
@@ -199,7 +215,7 @@ t.test('reads a folder, but no file outside of it', async (t) => {
   })
   const project = join(outside, 'project')
   for (const { name, text } of example) writeFileSync(join(project, name), text)
-  t.same(await readFolderFiles(project), example)
+  t.same(await readProject(project), { files: example, request: 'GET /api/courses' })
   symlinkSync(join(outside, 'a.policy.yaml'), join(project, 'policies/link.policy.yaml'))
   const { code, err } = await say(['playground', project])
   t.equal(code, 3)
