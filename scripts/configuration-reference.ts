@@ -5,8 +5,12 @@ import { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { DEFAULT_POLICIES, FILE_DEFAULTS } from '../gateway/config/read-gateway-file.ts'
 import { UpstreamEntry } from '../gateway/config/upstreams-file.ts'
 import { DRAIN_DEFAULTS } from '../platform/config/drain-schema.ts'
+import { ScopeCatalogueFile } from '../platform/config/read-scope-catalogue.ts'
 import { isRecord } from '../platform/diagnostics/record.ts'
+import { PresetsFile } from '../policy-engine/format/presets.ts'
+import { exampleOf } from './example-of-key.ts'
 import { keysOf, type Schema, table, valueText } from './schema-keys.ts'
+import { stableNames } from './stable-names.ts'
 
 const LOG = { level: 'info', format: 'default' }
 
@@ -86,22 +90,54 @@ export const CONFIGURATION: readonly Settings[] = [
   },
 ]
 
-/** Returns the tables of docs/configuration.md, one for each configuration file. */
+/** Files whose keys have no environment variable. */
+const SHARED: readonly Settings[] = [
+  { file: 'scopes.yaml', schema: ScopeCatalogueFile, defaults: {} },
+  { file: 'presets.yaml', schema: PresetsFile, defaults: {} },
+]
+
+/** Returns the tables of docs/configuration.md, one for each configuration file, and the other environment variables. */
 export function configurationReference(): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    CONFIGURATION.map((settings) => [
+  return Object.fromEntries([
+    ...CONFIGURATION.map((settings) => [
       settings.file,
-      table(['key', 'value', 'default', 'description'], rowsOf(settings)),
+      table(
+        ['key', 'value', 'default', 'example', 'environment variable', 'description'],
+        rowsOf(settings).map((row) => row.toSpliced(4, 0, code(variableOf(settings.file, row[0] ?? '')))),
+      ),
     ]),
-  )
+    ...SHARED.map((settings) => [
+      settings.file,
+      table(['key', 'value', 'default', 'example', 'description'], rowsOf(settings)),
+    ]),
+    ['environment', table(['variable', 'effect'], environmentRows())],
+  ])
 }
 
 function rowsOf({ schema: file, defaults }: Settings): readonly (readonly string[])[] {
   return keysOf(file).map(({ key, isRequired, schema }) => {
     const isMissing = isRequired && !Object.keys(defaults).some((path) => path.startsWith(`${key}.`))
-    const initial = key in defaults ? `\`${notation(defaults[key])}\`` : isMissing ? 'required' : ''
-    return [`\`${key}\``, boundedText(schema), initial, schema.description ?? '']
+    const initial = key in defaults ? code(notation(defaults[key])) : isMissing ? 'required' : ''
+    const example = key in defaults ? notation(defaults[key]) : exampleOf(key, schema)
+    return [code(key), boundedText(schema), initial, code(example), schema.description ?? '']
   })
+}
+
+function code(text: string | undefined): string {
+  return text === undefined || text === '' ? '' : `\`${text}\``
+}
+
+/** Returns the environment variable of a key, with number 0 for an item of a list, and `<NAME>` for an upstream. */
+export function variableOf(file: string, key: string): string {
+  const levels = key
+    .replaceAll('`', '')
+    .replaceAll('[]', '.0')
+    .split('.')
+    .map((level) => level.replace(/(?<=[a-z0-9])[A-Z]/g, '_$&').toUpperCase())
+  return ['SCOPEGATE', file === 'upstreams.yaml' ? 'UPSTREAMS__<NAME>__' : '', levels.join('__')]
+    .join('_')
+    .replace('__<NAME>___', '__<NAME>__')
+    .replace('SCOPEGATE__', 'SCOPEGATE_')
 }
 
 /** Returns the accepted values of a key, with the bounds of the schema. */
@@ -125,4 +161,31 @@ function flatten(values: object, prefix = ''): Settings['defaults'] {
       isRecord(value) ? Object.entries(flatten(value, `${prefix}${key}.`)) : [[`${prefix}${key}`, value]],
     ),
   )
+}
+
+/** The effect of each environment variable that is not the variable of a key. */
+const ENVIRONMENT: Readonly<Record<string, string>> = {
+  FORCE_COLOR: 'with any value except `0`, the output of commands has colors',
+  LEARNING_PLATFORM_PORT: 'port of the demo API; default: 8082',
+  NODE_COMPILE_CACHE:
+    'folder of compiled code, which makes starts faster; `scopegate` sets a folder of the user',
+  NODE_OPTIONS: 'options of Node.js, for example `--max-old-space-size`',
+  NO_COLOR: 'with any value, the output of commands has no colors',
+  OTEL_SDK_DISABLED: '`true` turns tracing off ([tracing](tracing.md))',
+  PORT: '`listen.port`; `SCOPEGATE_LISTEN__PORT` has precedence',
+  REDIS_URL: '`redis.url`; `SCOPEGATE_REDIS__URL` has precedence',
+  SCOPEGATE_CONFIG_DIR: 'folder of the configuration files, if a command has no `--config`',
+  SCOPEGATE_MANAGEMENT__PORT: '`management.port`',
+  XDG_CACHE_HOME: 'folder below which `scopegate` caches compiled code; default: `~/.cache`',
+}
+
+/** @throws {Error} if the table and the code contain different variables. */
+function environmentRows(): readonly (readonly string[])[] {
+  const read = stableNames()['Environment variables'] ?? []
+  const differ = new Set(read).symmetricDifference(new Set(Object.keys(ENVIRONMENT)))
+  if (differ.size > 0)
+    throw new Error(
+      `scripts/configuration-reference.ts: describe exactly the variables that the code reads: ${[...differ].join(', ')}`,
+    )
+  return Object.entries(ENVIRONMENT).map(([name, effect]) => [code(name), effect])
 }

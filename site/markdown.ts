@@ -47,6 +47,9 @@ md.block.ruler.before('paragraph', 'comment', (state, line) => {
 })
 md.renderer.rules.table_open = () => '<div class="wide"><table>\n'
 md.renderer.rules.table_close = () => '</table></div>\n'
+// A header without text names no column.
+md.renderer.rules.th_open = (tokens, index) => (tokens[index + 1]?.content === '' ? '<td>' : '<th>')
+md.renderer.rules.th_close = (tokens, index) => (tokens[index - 1]?.content === '' ? '</td>' : '</th>')
 md.renderer.rules.fence = (tokens, index) => {
   const { info = '', content = '' } = tokens[index] ?? {}
   const [language = '', file] = info.split(' ')
@@ -125,7 +128,8 @@ function addAnchorLink(inline: Token | undefined, id: string, text: string): voi
   const link = md.parseInline(`[#](#${id})`, {})[0]?.children ?? []
   link[0]?.attrJoin('class', 'anchor')
   link[0]?.attrSet('aria-label', `Link to “${text}”`)
-  inline?.children?.push(...link)
+  // The stylesheet shows the mark, so that the text of the heading does not contain it.
+  inline?.children?.push(...link.filter(({ type }) => type !== 'text'))
 }
 
 /** Returns the code with which a row begins. Returns `undefined` for another token. */
@@ -164,12 +168,11 @@ function rowsOf(tokens: readonly Token[]): readonly Part[] {
   })
 }
 
-/** Returns the text of an inline token, without marks and without the link of a heading. */
+/** Returns the text of an inline token, without marks. */
 function textOf(token: Token | undefined): string {
   if (token?.type !== 'inline') return ''
   return (token.children ?? [])
-    .map(({ type, content }, index, all) => {
-      if (all[index - 1]?.attrGet('class') === 'anchor') return ''
+    .map(({ type, content }) => {
       if (type === 'softbreak' || type === 'hardbreak') return ' '
       return type === 'text' || type === 'code_inline' ? content : ''
     })
