@@ -140,19 +140,3 @@ t.test('the open list of decisions shows a new request, and has filters', async 
   t.equal(await rows.filter({ hasNotText: '/api/denied' }).count(), 0)
   t.notMatch(await page.content(), 'secret-of-query')
 })
-
-t.test('a page that runs in another origin gets nothing from the console', async (t) => {
-  const foreign = await context.newPage()
-  // The host name of this page is another origin, and its address is the same machine.
-  await foreign.goto(`${url}/pub/page`)
-  const results = await foreign.evaluate<object>(`(async (address) => {
-    const outcome = (start) => new Promise((resolve) => start(() => resolve('loaded'), () => resolve('refused')))
-    return {
-      read: await outcome((done, failed) => fetch(address).then(done, failed)),
-      image: await outcome((onload, onerror) => Object.assign(new Image(), { onload, onerror, src: address + '?format=json' })),
-      events: await outcome((onopen, onerror) => Object.assign(new EventSource(address + '?format=events'), { onopen, onerror })),
-    }
-  })(${JSON.stringify(`${managementUrl}/`)})`)
-  t.strictSame(results, { read: 'refused', image: 'refused', events: 'refused' })
-  await foreign.close()
-})
