@@ -8,6 +8,7 @@ import { chartReference } from './chart-reference.ts'
 import { chartSchema } from './chart-schema.ts'
 import { configurationReference } from './configuration-reference.ts'
 import { caddyHeaders, nginxHeaders } from './ingress-headers.ts'
+import { logEventsReference } from './log-events-reference.ts'
 import { policyReference } from './policy-reference.ts'
 import { stableNamesReference } from './stable-names.ts'
 
@@ -29,6 +30,7 @@ export function generatedPages(): readonly GeneratedPage[] {
     { file: 'helm/values.schema.json', content: chartSchema() },
     { file: 'examples/decision-mode/nginx/remove-headers.conf', content: nginxHeaders() },
     { file: 'examples/decision-mode/caddy/remove-headers.caddy', content: caddyHeaders() },
+    { file: 'docs/logs.md', parts: { events: logEventsReference() } },
     { file: 'docs/stable-names.md', parts: { lists: stableNamesReference() } },
     ...[...schemaFiles()].map(([file, content]) => ({ file, content })),
   ]

@@ -20,7 +20,7 @@ import {
 } from './source-syntax.ts'
 
 const ROOT = findPackageRoot()
-const SERVICES = ['gateway', 'authorization-server', 'platform', 'oauth', 'policy-engine']
+export const SERVICES = ['gateway', 'authorization-server', 'platform', 'oauth', 'policy-engine']
 
 /**
  * Returns every text on which scripts of operators and clients can depend, by kind, in sorted order. All texts come
@@ -105,7 +105,7 @@ function read(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8')
 }
 
-function sourcesBelow(folder: string): readonly Source[] {
+export function sourcesBelow(folder: string): readonly Source[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => ({ file: join(folder, name), text: read(join(folder, name)) }))
