@@ -98,9 +98,11 @@ function clientCells(row: ClientRow): readonly (Html | string)[] {
   return [
     html`<a href="${clientHref(row.client)}">${shown(row.name ?? row.client)}</a>`,
     html`<code>${shown(row.client)}</code>`,
-    row.kind,
-    html`${row.redirectUris.map((uri) => html`<code>${shown(uri)}</code> `)}`,
-    row.grantTypes.join(', ') || '-',
+    html`<span class="words">${row.kind}</span>`,
+    row.redirectUris.length === 0
+      ? '-'
+      : html`${row.redirectUris.map((uri) => html`<code>${shown(uri)}</code> `)}`,
+    html`<span class="words">${row.grantTypes.join(', ') || '-'}</span>`,
     timeText(row.registered),
     row.grants === null
       ? '-'
@@ -135,7 +137,7 @@ export function clientPage(source: ConsoleSource, counts: () => Promise<Counts>)
       const configured = configuredRows(source, counted).find(({ client }) => client === id)
       const payload = configured ? undefined : await store.artifacts('Client').findByHash(hashId(id))
       const client = configured ?? (payload && toRow({ payload, expiresAtSeconds: undefined }, counted))
-      return client && { client, grants: await readGrants(store, new URLSearchParams({ client: id })) }
+      return client && { client, grants: await readGrants(source, new URLSearchParams({ client: id })) }
     },
     render: ({ client, grants }) => html`${definitions([
       ['Client ID', html`<code>${shown(client.client)}</code>`],

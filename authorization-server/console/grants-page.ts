@@ -2,8 +2,9 @@ import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { displayText, type Html, html } from '../../platform/pages/html.ts'
 import { table } from '../../platform/pages/table.ts'
 import { findStoredAccount } from '../accounts/find-stored-account.ts'
-import { timeOf } from '../administration/payload-values.ts'
-import type { ListedArtifact, Store } from '../store/store.ts'
+import { textOf, timeOf } from '../administration/payload-values.ts'
+import { hashId } from '../store/artifact-record.ts'
+import type { ListedArtifact } from '../store/store.ts'
 import { type FoundGrant, findGrants, lastRefresh, toGrant } from '../store/stored-grants.ts'
 import { clientHref, grantsHref, readSelection, revokeHref } from './access-hrefs.ts'
 import type { ConsoleSource } from './console-source.ts'
@@ -15,6 +16,8 @@ export type GrantRow = {
   readonly account: string
   readonly accountId: string
   readonly client: string
+  /** null: the client does not exist, or it has no name. */
+  readonly clientName: string | null
   readonly scopes: readonly string[]
   readonly resources: readonly string[]
   readonly created: string | null
@@ -31,13 +34,15 @@ export type GrantsData = {
   readonly accountExists: boolean
 }
 
+type GrantSource = Pick<ConsoleSource, 'store' | 'configured'>
+
 /** The grants, with filters. */
-export function grantsPage({ store }: Pick<ConsoleSource, 'store'>): ConsolePage<GrantsData> {
+export function grantsPage(source: GrantSource): ConsolePage<GrantsData> {
   return {
     path: '/console/grants',
     title: 'Grants',
     isPrivate: true,
-    data: (query) => readGrants(store, query),
+    data: (query) => readGrants(source, query),
     render: (
       data,
       query,
@@ -48,7 +53,8 @@ ${grantTable(data, query)}`,
 }
 
 /** Reads one page of the grants that the query selects. */
-export async function readGrants(store: ConsoleSource['store'], query: URLSearchParams): Promise<GrantsData> {
+export async function readGrants(source: GrantSource, query: URLSearchParams): Promise<GrantsData> {
+  const { store } = source
   const { account: typed, client } = readSelection(query)
   const position = query.get('after')
   const select = (artifact: ListedArtifact): FoundGrant | undefined => {
@@ -57,7 +63,7 @@ export async function readGrants(store: ConsoleSource['store'], query: URLSearch
   }
   if (typed === undefined) {
     const { rows, next } = await readScreen(store, 'Grant', select, position)
-    return { grants: await toRows(store, rows), next: next ?? null, accountExists: true }
+    return { grants: await toRows(source, rows), next: next ?? null, accountExists: true }
   }
   const account = await findStoredAccount(store, typed)
   if (account === undefined) return { grants: [], next: null, accountExists: false }
@@ -65,25 +71,34 @@ export async function readGrants(store: ConsoleSource['store'], query: URLSearch
   const start = Number(/^\d{1,6}$/.exec(position ?? '')?.[0] ?? 0)
   const end = start + SCREEN_ROWS
   return {
-    grants: await toRows(store, all.slice(start, end)),
+    grants: await toRows(source, all.slice(start, end)),
     next: all.length > end ? String(end) : null,
     accountExists: true,
   }
 }
 
 async function toRows(
-  store: Pick<Store, 'accounts' | 'artifacts'>,
+  { store, configured }: GrantSource,
   grants: readonly FoundGrant[],
 ): Promise<readonly GrantRow[]> {
-  const ids = [...new Set(grants.map(({ accountId }) => accountId))]
-  const accounts = await Promise.all(ids.map((id) => store.accounts.findById(id)))
-  const names = new Map(ids.map((id, index) => [id, accounts[index]?.username ?? id]))
+  const names = await lookUp(
+    grants.map(({ accountId }) => accountId),
+    async (id) => (await store.accounts.findById(id))?.username,
+  )
+  const clients = store.artifacts('Client')
+  const clientNames = await lookUp(
+    grants.map(({ clientId }) => clientId),
+    async (id) =>
+      configured.find(({ clientId }) => clientId === id)?.clientName ??
+      textOf((await clients.findByHash(hashId(id)))?.['client_name']),
+  )
   return Promise.all(
     grants.map(async ({ grant, accountId, clientId, scopes, resources, ...times }) => ({
       grant,
       account: names.get(accountId) ?? accountId,
       accountId,
       client: clientId,
+      clientName: clientNames.get(clientId) ?? null,
       scopes,
       resources,
       created: timeOf(times.createdAtSeconds),
@@ -91,6 +106,14 @@ async function toRows(
       expires: timeOf(times.expiresAtSeconds),
     })),
   )
+}
+
+/** Looks up each key once, at the same time. */
+async function lookUp<Value>(
+  keys: readonly string[],
+  find: (key: string) => Promise<Value>,
+): Promise<ReadonlyMap<string, Value>> {
+  return new Map(await Promise.all([...new Set(keys)].map(async (key) => [key, await find(key)] as const)))
 }
 
 function filterForm(query: URLSearchParams): Html {
@@ -122,13 +145,13 @@ export function grantTable({ grants, next, accountExists }: GrantsData, query: U
 function grantCells(row: GrantRow): readonly (Html | string)[] {
   return [
     html`<a href="${grantsHref({ account: row.accountId })}">${shown(row.account)}</a>`,
-    html`<a href="${clientHref(row.client)}">${shown(row.client)}</a>`,
+    html`<a href="${clientHref(row.client)}">${shown(row.clientName ?? row.client)}</a>`,
     row.scopes.join(' '),
     row.resources.join(' ') || '-',
     timeText(row.created),
     timeText(row.lastUse),
     timeText(row.expires),
-    html`<a href="${revokeHref({ grant: row.grant })}">Revoke<span class="unseen"> the grant of ${shown(row.account)} for ${shown(row.client)}</span></a>`,
+    html`<a class="words" href="${revokeHref({ grant: row.grant })}">Revoke<span class="unseen"> the grant of ${shown(row.account)} for ${shown(row.clientName ?? row.client)}</span></a>`,
   ]
 }
 

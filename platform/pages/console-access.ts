@@ -29,6 +29,7 @@ export function signInForm(next: string, fault: string | undefined): Html {
   return html`${fault !== undefined && html`<p class="wrong" role="alert">${fault}</p>`}
 <form class="sign-in" action="${SIGN_IN_PATH}" method="post">
 <input type="hidden" name="next" value="${next}">
+<input type="text" name="username" value="operator" autocomplete="username" hidden>
 <p><label for="token">Admin token</label><input type="password" id="token" name="token" required maxlength="1024" autocomplete="current-password" spellcheck="false"></p>
 <p><button type="submit">Sign in</button></p>
 </form>`

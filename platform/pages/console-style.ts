@@ -68,10 +68,12 @@ input[type="text"], input[type="search"], input[type="password"], select, textar
   display: block; width: 100%; padding: 0.375rem 0.5rem; font: inherit; color: inherit;
   background: var(--card); border: 1px solid var(--quiet); border-radius: 0.375rem;
 }
+input[hidden] { display: none; }
 textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }
 button { padding: 0.375rem 0.75rem; border-radius: 0.375rem; }
-.pages { display: flex; gap: 1rem; }
+.pages { display: flex; gap: 1rem; align-items: baseline; }
 .access { margin: 0 0 0 auto; }
+@media (min-width: 56rem) { .words { overflow-wrap: normal; } }
 form.sign-in { max-width: 28rem; }
 form.sign-in p { margin: 0 0 0.75rem; }
 `
