@@ -32,13 +32,14 @@ export function createLazily(write: () => Representation): GatewayDocument {
  * The documents are public and equal for all clients, so caches and browsers may store the documents. Source:
  * docs/interface.md section 4.2.
  */
-const SHARED_HEADERS = ['cache-control', 'public, max-age=300', 'x-content-type-options', 'nosniff']
+const SHARED = 'public, max-age=300'
 
 /** Creates a representation with all headers, so the gateway computes no header of a document during a request. */
 export function representation(
   contentType: string,
   body: string,
   extraHeaders: readonly string[] = [],
+  cacheControl: 'no-store' | typeof SHARED = SHARED,
 ): Representation {
   const etag = `"${hash('sha256', body, 'base64url').slice(0, 22)}"`
   return Object.freeze({
@@ -49,7 +50,10 @@ export function representation(
       String(Buffer.byteLength(body)),
       'etag',
       etag,
-      ...SHARED_HEADERS,
+      'cache-control',
+      cacheControl,
+      'x-content-type-options',
+      'nosniff',
       ...extraHeaders,
     ],
     body,

@@ -54,9 +54,9 @@ export function errorPage(code: string, apiName: string): Representation {
 <h1>${title}</h1>
 <h2>Cause</h2>
 ${list(causes)}
-<h2>What the client does</h2>
+<h2>Remedy for clients</h2>
 ${list(client)}
-<h2>What the operator does</h2>
+<h2>Remedy for operators</h2>
 ${list(operator)}
 <p><a href="${ERRORS_PATH}">All error codes</a> · <a href="/auth.md">Get a token</a></p>`
   return renderPage({ title: code, apiName, path: `${ERRORS_PATH}/${code}`, hasReference: true, body })

@@ -80,6 +80,7 @@ export function signedInPage(apiName: string): Representation {
     hasReference: true,
     body,
     script: SIGNED_IN_SCRIPT,
+    isStored: false, // the URL contains the code
   })
 }
 

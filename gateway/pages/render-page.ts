@@ -19,6 +19,8 @@ export type GatewayPage = {
   /** Origins that the script may call, in addition to the origin of the page. Undefined: the script calls no server. */
   readonly connects?: readonly string[] | undefined
   readonly status?: 404
+  /** Whether caches may store the page. Default: yes. */
+  readonly isStored?: boolean
   /** More response headers: name, value, name, value. */
   readonly headers?: readonly string[]
 }
@@ -39,7 +41,7 @@ export function renderPage(page: GatewayPage): Representation {
   // The representation has its own cache headers: the pages are equal for all clients.
   const {
     'content-type': contentType = '',
-    'cache-control': _cache,
+    'cache-control': _noStore,
     'x-content-type-options': _type,
     ...headers
   } = securityHeaders(sources, [])
@@ -62,10 +64,12 @@ ${body}
 </body>
 </html>
 `
-  const found = representation(contentType, markup, [
-    ...(page.headers ?? []),
-    ...Object.entries(headers).flat(),
-  ])
+  const found = representation(
+    contentType,
+    markup,
+    [...(page.headers ?? []), ...Object.entries(headers).flat()],
+    page.isStored === false ? 'no-store' : undefined,
+  )
   return page.status === undefined ? found : Object.freeze({ ...found, status: page.status })
 }
 

@@ -74,6 +74,8 @@ t.test('every page has a strict content security policy, and no other page can f
     t.match(policy, "frame-ancestors 'none'; base-uri 'none'; form-action 'none'", path)
     t.notMatch(policy, /unsafe|\*|data:|script-src (?!'sha256-)/, path)
     t.equal(response.headers.get('referrer-policy'), 'no-referrer')
+    const isStored = path !== '/docs/signed-in' // the URL of this page contains the code
+    t.equal(response.headers.get('cache-control'), isStored ? 'public, max-age=300' : 'no-store', path)
     t.equal(response.headers.get('set-cookie'), null)
     const text = await response.text()
     t.notMatch(text, /(?:src|href)="(?:https?:)?\/\/(?!api\.test)/, 'no file of another origin')
