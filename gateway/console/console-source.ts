@@ -36,7 +36,7 @@ export type DescribedPolicies = {
 export type ConsoleState = Pick<ConsoleSource, 'config' | 'version' | 'policies' | 'decisions'> & {
   /** Returns a history that contains the last seconds. */
   readonly history: () => Promise<History>
-  /** Returns the active policies; undefined: no worker can reply now. */
+  /** Returns the active policies. If no worker can reply now: the last known policies, or undefined without any. */
   readonly describe: () => Promise<DescribedPolicies | undefined>
   readonly nowMs: () => number
 }

@@ -55,7 +55,7 @@ export function openConsole(
     async describe() {
       if (described?.hash !== source.policies.active.hash) {
         const text = await source.describe()
-        if (text === undefined) return undefined
+        if (text === undefined) return described
         const parsed = JSON.parse(text) as DescribedPolicies
         described = { ...parsed, routes: parsed.routes.toSorted(comparePaths) }
       }

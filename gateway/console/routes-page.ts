@@ -54,7 +54,7 @@ export function routesPage(state: ConsoleState): ConsolePage<RoutesData> {
       const pages = Math.max(1, Math.ceil(found.length / PAGE_ROWS))
       const page = Math.min(pages, Math.max(1, Math.floor(Number(query.get('page')) || 1)))
       return {
-        hash: state.policies.active.hash,
+        hash: policies?.hash ?? state.policies.active.hash,
         total: routes.length,
         found: found.length,
         page,
