@@ -3,11 +3,14 @@ import { metadataUrlsOf, protectedResourceMetadataUrl } from '../../oauth/metada
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { isRateLimited, type PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
+import { ERRORS_PATH } from '../pages/error-pages.ts'
 
 /** Input of `/auth.md`. URLs have no trailing slash. */
 export type AuthWalkthroughOptions = {
   readonly baseUrl: string
   readonly apiName: string
+  /** Whether the gateway serves the pages below `/docs`. */
+  readonly hasReference: boolean
   /** Whether the gateway forwards to the bundled authorization server, whose issuer is `baseUrl`. */
   readonly bundledAuthorizationServer: boolean
   readonly catalogue: ScopeCatalogue
@@ -57,7 +60,12 @@ ${[...options.catalogue.values()].map((one) => `| \`${one.name}\` | ${cell(one.d
 
     `## Errors
 
-Bodies are JSON with \`error\`, \`error_description\` and, from the gateway, \`request_id\`. \`X-Scopegate-Error: 1\` marks errors of the gateway.
+Bodies are JSON with \`error\`, \`error_description\` and, from the gateway, \`request_id\`. \`X-Scopegate-Error: 1\` marks errors of the gateway.${
+      options.hasReference
+        ? `
+${baseUrl}${ERRORS_PATH} explains each code of the gateway.`
+        : ''
+    }
 
 | status, error | where | what to do |
 | --- | --- | --- |

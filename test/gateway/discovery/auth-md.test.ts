@@ -7,6 +7,7 @@ import { someResources } from '../../fixtures/some-resources.ts'
 const textOf = (change: Partial<AuthWalkthroughOptions>): string =>
   authWalkthrough({
     baseUrl: 'https://api.test',
+    hasReference: true,
     apiName: 'Test',
     bundledAuthorizationServer: false,
     catalogue: aCatalogue(),

@@ -61,6 +61,7 @@ t.test('/ and /auth.md have one representation for browsers and one for programs
       t.match(response.headers.get('vary'), /^accept(?:,|$)/, 'a cache separates the representations')
       tags.add(response.headers.get('etag'))
     }
+  t.match(await (await fetch(`${gateway.url}/auth.md`)).text(), `${BASE_URL}/docs/errors explains`)
   t.equal(tags.size, 4, 'an entity tag of one representation does not match another')
 })
 
