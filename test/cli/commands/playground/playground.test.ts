@@ -158,7 +158,7 @@ t.test('configuration in the form reads no file of this machine', async (t) => {
   for (const lines of [
     `scopes: ${outside}/scopes.yaml`,
     `policies: ${outside}`,
-    `policySources: [{ name: a, folder: ${outside} }]`,
+    `policySources: [{ name: a, folder: ${outside}, permissions: { pathPrefixes: [/a], upstreams: [learning-platform], scopes: ["a:*"] } }]`,
   ]) {
     const page = resultsOf(await post(gateway(lines)))
     t.match(page, /error\[/, lines)
