@@ -12,6 +12,7 @@ import { captureLog, recordCredential } from '../fixtures/capture.ts'
 import { fencedBlocksOf } from '../fixtures/repository-texts.ts'
 import { COMMAND } from '../fixtures/run-command.ts'
 import { plainEnvironment, spawnPlainly } from '../fixtures/spawn-plainly.ts'
+import { startRedis } from '../fixtures/start-redis.ts'
 import { until } from '../fixtures/until.ts'
 
 // These tests run commands of guides that need no product. Other tests follow a complete guide.
@@ -155,4 +156,29 @@ t.test('the settings of run-without-local-accounts.md pass scopegate check', asy
   const terminal = aTerminal({ folder, env: { SCOPEGATE_CONFIG_DIR: join(folder, 'config') } })
   const [, ...args] = blockOf(t, page, 'scopegate check').trim().split(' ')
   t.equal(await main(args, terminal), 0, terminal.said.out)
+})
+
+t.test('rotate-keys-and-secrets.md replaces the password of an ACL user of Redis', async (t) => {
+  const folder = t.testdir({ bin: {}, redis: {}, 'redis-password': 'first-password' })
+  const redis = await startRedis({ folder: join(folder, 'redis') })
+  t.teardown(() => redis.stop())
+  const client = bash('command -v redis-cli', folder).trim()
+  writeFileSync(join(folder, 'bin/redis-cli'), `#!/bin/sh\nexec ${client} -p ${redis.port} "$@"\n`, {
+    mode: 0o755,
+  })
+  const env = {
+    PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
+    OLD_PASSWORD: 'first-password',
+    NEW_PASSWORD: SECRET,
+  }
+  const run = promisify(execFile)
+  const rotate = blockOf(t, 'docs/rotate-keys-and-secrets.md', 'redis-cli ACL SETUSER')
+  const script = `redis-cli ACL SETUSER scopegate on ">$OLD_PASSWORD" +ping\n${rotate}
+for password in "$OLD_PASSWORD" "$NEW_PASSWORD"; do redis-cli AUTH scopegate "$password" || true; done`
+  const { stdout } = await run('bash', ['-euc', script], {
+    cwd: folder,
+    env: { ...plainEnvironment(), ...env },
+  })
+  t.match(stdout, /^OK\nOK\nOK\nWRONGPASS [^\n]*\n+OK\n$/)
+  t.equal(readFileSync(join(folder, 'redis-password'), 'utf8'), SECRET)
 })

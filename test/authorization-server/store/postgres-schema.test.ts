@@ -125,3 +125,20 @@ t.test('a user without CREATE works in a prepared schema', async (t) => {
   t.teardown(() => store.close())
   t.equal(await store.artifacts('AuthorizationCode').consume('unknown'), false)
 })
+
+t.test('the SQL of the guides creates the role and changes its password', async (t) => {
+  const page = (name: string) => readFileSync(join(findPackageRoot(), 'docs', name), 'utf8')
+  const [create = ''] =
+    /create role scopegate[\s\S]*?(?=\s*```)/.exec(page('store-grants-in-postgresql.md')) ?? []
+  const [, change = ''] = /psql --command "(.*)"/.exec(page('rotate-keys-and-secrets.md')) ?? []
+  t.match(create, 'create database')
+  t.match(change, '$NEW_PASSWORD')
+  // The server of this test already has the role and the database of the guide.
+  const renamed = (sql: string) =>
+    sql.replaceAll(/\bscopegate\b/gi, 'scopegate_guide').replace('$NEW_PASSWORD', 'second')
+  for (const sql of [...create.split('\n'), change])
+    runPostgresTool('psql', ['--set=ON_ERROR_STOP=1', admin, '--command', renamed(sql.trim())])
+  t.same(await server.query("select datname from pg_database where datname = 'scopegate_guide'"), [
+    { datname: 'scopegate_guide' },
+  ])
+})
