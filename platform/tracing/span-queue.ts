@@ -89,7 +89,7 @@ export class SpanQueue {
   }
 
   async #flush(): Promise<void> {
-    while (this.#queued > 0 || this.#exporting !== undefined) {
+    while (!this.#isClosed && (this.#queued > 0 || this.#exporting !== undefined)) {
       this.#start()
       await this.#exporting
     }
