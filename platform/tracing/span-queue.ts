@@ -113,9 +113,9 @@ export class SpanQueue {
   }
 
   #start(): void {
-    if (this.#exporting !== undefined) return
     clearTimeout(this.#timer)
     this.#timer = undefined
+    if (this.#exporting !== undefined) return
     if (this.#batches.length === 0) this.#completeBatch()
     const batch = this.#batches.shift()
     if (batch === undefined) return

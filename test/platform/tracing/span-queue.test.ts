@@ -36,6 +36,22 @@ function openQueue(t: Test) {
   return { queue, exports, counts, add }
 }
 
+t.test('exports the spans that end during a slow export', async (t) => {
+  const { exports, add } = openQueue(t)
+  add(1)
+  mock.timers.tick(1_000)
+  add(1)
+  mock.timers.tick(1_000)
+  t.equal(exports.length, 1, 'one export at a time')
+  exports[0]?.done({ code: 0 })
+  await setImmediate()
+  mock.timers.tick(1_000)
+  t.strictSame(
+    exports.map(({ spans }) => spans),
+    [1, 1],
+  )
+})
+
 for (const [name, spans] of [
   ['an incomplete batch', 1_030],
   ['complete batches', 3_000],
