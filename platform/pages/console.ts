@@ -23,6 +23,11 @@ import { securityHeaders } from './security-headers.ts'
 
 /** Maximum number of open pages with live updates. */
 export const MAX_STREAMS = 16
+/**
+ * Maximum number of live updates of which the sender is unknown: programs, and pages of other origins, whose browser
+ * sends neither `Origin` nor `Sec-Fetch-Site` to an HTTP address.
+ */
+const MAX_UNKNOWN_STREAMS = 8
 /** Time without an event after which a stream sends a comment. The management port closes silent connections. */
 const SILENCE_MS = 10_000
 /** A stream whose client has not read this much gets no further events until the client reads. Bytes. */
@@ -183,11 +188,11 @@ export function createConsole({
   }
 
   function openStream(page: ConsolePage, { query, headers, method }: ManagementRequest): ManagementResponse {
-    // Only the EventSource of a page and programs send this header. An image of another page does not.
+    // An image of another page does not send this header. A script of another page can.
     if (headers.accept?.includes('text/event-stream') !== true)
       return textResponse(406, 'Send the header Accept: text/event-stream.')
     if (method === 'HEAD') return { status: 200, body: '', type: 'text/event-stream' }
-    if (closed || streams.size >= MAX_STREAMS)
+    if (closed || streams.size >= (isOwnPage(headers) ? MAX_STREAMS : MAX_UNKNOWN_STREAMS))
       return {
         ...textResponse(503, 'Too many open pages, or the service stops.'),
         headers: { 'retry-after': '5' },
@@ -345,4 +350,10 @@ function isForeign({ host, origin, ...headers }: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site']
   if (site === undefined || site === 'same-origin' || site === 'none') return false
   return headers['sec-fetch-mode'] !== 'navigate' || headers['sec-fetch-dest'] !== 'document'
+}
+
+/** Returns whether the headers prove that a page of the console sent the request. Scripts cannot set these headers. */
+function isOwnPage({ host, referer = '', ...headers }: IncomingHttpHeaders): boolean {
+  if (headers['sec-fetch-site'] === 'same-origin') return true
+  return URL.canParse(referer) && isOwnOrigin(new URL(referer).origin, host)
 }

@@ -62,9 +62,9 @@ async function status(url: string, headers: Record<string, string>, method = 'GE
 }
 
 /** Opens live updates. `next` returns the content of the next event. */
-async function openEvents(url: string) {
+async function openEvents(url: string, headers: Record<string, string> = { referer: `${url}/` }) {
   const sent = request(`${url}/console/thing?format=events`, {
-    headers: { accept: 'text/event-stream' },
+    headers: { accept: 'text/event-stream', ...headers },
     agent: false,
   }).end()
   const [response] = await once(sent, 'response')
@@ -193,6 +193,22 @@ t.test('live updates have a limit, need an Accept header, and end when the servi
   console.close()
   t.ok((await Promise.all(open.map(({ ended }) => ended))).every((text) => text?.startsWith('retry: ')))
   t.equal((await send(address, { headers: { accept: 'text/event-stream' } })).status, 503)
+})
+
+t.test('other pages cannot open all live updates with requests without an origin', async (t) => {
+  for (const headers of [{}, { referer: 'http://other.test/' }, { referer: 'about:blank' }]) {
+    const { url } = await start(t)
+    const open = await Promise.all(Array.from({ length: MAX_STREAMS }, () => openEvents(url, headers)))
+    t.ok(open.some(({ status }) => status === 503))
+    const own = await Promise.all([
+      openEvents(url, { referer: `${url}/console/thing` }),
+      openEvents(url, { 'sec-fetch-site': 'same-origin' }),
+    ])
+    t.strictSame(
+      own.map(({ status }) => status),
+      [200, 200],
+    )
+  }
 })
 
 t.test('an exception in a page ends its live updates, and other requests get responses', async (t) => {
