@@ -67,7 +67,8 @@ export function documentReply(
   const always = ['x-request-id', requestId, ...policyHeaders, ...CORS_HEADERS]
   const { 'if-none-match': known, 'accept-encoding': acceptEncoding } = request.headers
   const variant = chooseVariant(document, acceptEncoding?.toString())
-  if (known !== undefined && namesEtag(known, variant.etag))
+  // Without 2xx, a condition has no effect. RFC 9110 section 13.2.1.
+  if (known !== undefined && document.status === undefined && namesEtag(known, variant.etag))
     return { status: 304, headers: [...variant.headers, ...always], body: undefined }
   const toReply = ({ headers, body }: CodedContent): LocalReply => ({
     status: document.status ?? 200,

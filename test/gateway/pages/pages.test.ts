@@ -144,7 +144,9 @@ t.test(
   'paths below /docs/errors lead to no other file, and an unknown code is not in the page',
   async (t) => {
     const { gateway, raw } = await startGatewayUnderTest(t)
-    const unknown = await fetch(`${gateway.url}/docs/errors/%3Cscript%3E`)
+    const unknown = await fetch(`${gateway.url}/docs/errors/%3Cscript%3E`, {
+      headers: { 'if-none-match': '*' },
+    })
     t.equal(unknown.status, 404)
     t.equal(unknown.headers.get('content-type'), 'text/html; charset=utf-8')
     t.notMatch(await unknown.text(), /&#60;script|%3Cscript/i)
