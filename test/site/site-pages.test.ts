@@ -69,7 +69,8 @@ t.test('Tab reaches every control of a page, and the focus is visible', async (t
   const context = await chromium.newContext()
   const { page, open } = await openTab(context)
   const audit = await createPageAudit(page)
-  for (const address of pages) {
+  // A walk needs one message to the browser for each control, so only the complete run includes pages with many links.
+  for (const address of pages === KINDS ? KINDS.slice(-1) : pages) {
     await open(address)
     await audit.findRuleFaults([])
     const found = await audit.findKeyboardFaults()
