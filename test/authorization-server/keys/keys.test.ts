@@ -392,6 +392,7 @@ t.test('loadSecrets() returns exactly the secrets of the configuration', async (
   t.strictSame(secrets, {
     gatewaySecrets: ['the secret of the gateway'],
     canarySecrets: [],
+    adminTokens: [],
     integrations: [
       {
         clientId: 'one',
