@@ -21,7 +21,8 @@ export function formatLogLine(
     return `${styleText('green', 'policies')}  ${String(entry['msg'])}: ${String(entry['routes'])} routes`
   if (entry['level'] !== 'warn' && entry['level'] !== 'error' && entry['level'] !== 'fatal') return undefined
   const error = entry['err']
-  const detail = isRecord(error) && typeof error['message'] === 'string' ? `: ${error['message']}` : ''
+  const cause = isRecord(error) ? error['message'] : entry['reason']
+  const detail = typeof cause === 'string' ? `: ${cause}` : ''
   const label = entry['level'] === 'warn' ? styleText('yellow', 'warning') : styleText('red', 'error')
   // `diagnostics` contains the problems in edited policies, with their source lines.
   const shown = typeof entry['diagnostics'] === 'string' ? `\n\n${entry['diagnostics']}\n` : ''

@@ -19,6 +19,8 @@ function hintFor(entry: Readonly<Record<string, unknown>>, baseUrl: string): str
   const text = (key: string): string => (typeof entry[key] === 'string' ? entry[key] : '')
   const errors = `${baseUrl}/docs/errors`
   const status = entry['http.response.status_code']
+  if (status === 401 && text('auth.decision') === 'allow')
+    return `The gateway allowed the request, and the upstream ${text('upstream')} sent the 401. If it requires the identity of the caller, set upstreamAuth in the policy.`
   if (status === 401 && text('auth.reason') === 'anonymous')
     return `The request has no token. Sign in at ${baseUrl}/docs, or follow ${baseUrl}/auth.md. See ${errors}/unauthorized`
   if (status === 401)

@@ -17,7 +17,7 @@ export function explainError(error: FastifyError & { readonly errcode?: number }
     return { code: 'temporarily_unavailable', description: 'The service is busy. Try again in a second.' }
   switch (error.statusCode) {
     case 414: // a path parameter longer than any id
-      return { code: 'not_found', description: 'No route matches this path.' }
+      return { code: 'not_found', description: 'The demo API does not have this path.' }
     case 413:
       return { code: 'payload_too_large', description: 'The body is larger than 1 MiB.' }
     case 415:

@@ -3,7 +3,7 @@ import { explainError } from './explain-error.ts'
 import type { Problem } from './problem.ts'
 import { sendProblem } from './send-problem.ts'
 
-const NOTHING_HERE: Problem = { code: 'not_found', description: 'No route matches this path.' }
+const NOTHING_HERE: Problem = { code: 'not_found', description: 'The demo API does not have this path.' }
 
 /** Also logs errors of the service itself. */
 export function handleErrors(app: FastifyInstance): void {

@@ -19,6 +19,10 @@ t.test('formatLogLine() shows warnings and errors of every service, with the cau
     plain('gateway', { level: 'error', msg: 'cannot ask', err: { message: 'ECONNREFUSED' } }),
     'error  gateway: cannot ask: ECONNREFUSED',
   )
+  t.equal(
+    plain('gateway', { level: 'error', msg: 'the secret stays', reason: 'the file cannot be read (EACCES)' }),
+    'error  gateway: the secret stays: the file cannot be read (EACCES)',
+  )
 })
 
 t.test('formatLogLine() hides lines of level info', async (t) => {

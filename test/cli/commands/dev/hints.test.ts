@@ -17,6 +17,11 @@ const MISTAKES: readonly (readonly [name: string, entry: object, hint: string])[
     'The token is not valid (expired).',
   ],
   [
+    'a 401 of the upstream',
+    { 'http.response.status_code': 401, 'auth.decision': 'allow', 'auth.reason': 'ok', upstream: 'mine' },
+    'The gateway allowed the request, and the upstream mine sent the 401.',
+  ],
+  [
     'a missing scope',
     { 'http.response.status_code': 403, 'auth.reason': 'insufficient_scope' },
     'At http://127.0.0.1:8080/docs, select the scope and sign in again.',
