@@ -98,6 +98,9 @@ t.test('a person finds a configuration key with the keyboard', async (t) => {
   const context = await chromium.newContext()
   const { page, open, faults } = await openTab(context)
   await open('errors/C001.html')
+  // The script enables the search.
+  const search = page.locator('search input:enabled')
+  await search.waitFor()
   await page.keyboard.press('/')
   await page.keyboard.type('tokenCache.negativeTtl')
   const first = page.locator('.results a').first()
@@ -108,6 +111,7 @@ t.test('a person finds a configuration key with the keyboard', async (t) => {
   await page.keyboard.press('Enter')
   await page.waitForURL(`${url}configuration.html#gatewayyaml.tokencache-negativettl`)
   t.equal(await page.locator('tr:target td').first().isVisible(), true)
+  await search.waitFor()
   await page.keyboard.press('/')
   await page.keyboard.type('nosuchword')
   await page.locator('.results p').waitFor()

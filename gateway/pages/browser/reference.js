@@ -426,7 +426,12 @@ function showResponse(result, response, text, milliseconds) {
 /** Explains an error of the gateway. Selects the missing scopes, so that the next sign-in requests them. */
 function explain(response, body) {
   const code = body?.error
-  if (response.headers.get('x-scopegate-error') !== '1' || !/^[a-z_]+$/.test(code)) return []
+  if (
+    response.headers.get('x-scopegate-error') !== '1' ||
+    typeof code !== 'string' ||
+    !/^[a-z_]+$/.test(code)
+  )
+    return []
   const link = element('a', { href: `/docs/errors/${code}` }, code)
   const text = element('p', { class: 'notice' }, 'The gateway rejected the request: ', link, '. ')
   const missing = typeof body.scope === 'string' ? body.scope.split(' ') : []
