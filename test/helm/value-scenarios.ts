@@ -343,6 +343,7 @@ export const SCENARIOS: readonly Scenario[] = [
         clientDocuments: { domains: ['agents.example.org'] },
         image: { repository: 'server', digest: DIGESTS.server },
         signingKeys: { existingSecret: 'signing', existingSecretKey: 'keys' },
+        adminToken: { existingSecret: 'console', existingSecretKey: 'token' },
         signIn: {
           local: false,
           providers: [
@@ -525,7 +526,7 @@ export const SCENARIOS: readonly Scenario[] = [
         { keyFile: '/etc/scopegate/secrets/assertion.pem' },
       ],
       [
-        'gateway.issuers, gateway.tls.existingSecret, gateway.assertion.existingSecret, gateway.assertion.existingSecretKey, authorizationServer.signingKeys.existingSecret, authorizationServer.signingKeys.existingSecretKey, authorizationServer.signIn.providers',
+        'gateway.issuers, gateway.tls.existingSecret, gateway.assertion.existingSecret, gateway.assertion.existingSecretKey, authorizationServer.signingKeys.existingSecret, authorizationServer.signingKeys.existingSecretKey, authorizationServer.adminToken.existingSecret, authorizationServer.adminToken.existingSecretKey, authorizationServer.signIn.providers',
         both(projected),
         [
           [
@@ -538,10 +539,16 @@ export const SCENARIOS: readonly Scenario[] = [
             ['edge-gateway-client', { key: 'client-secret', path: 'gateway-client-secret' }],
             ['edge-cookie-keys', { key: 'cookie-keys', path: 'cookie-keys' }],
             ['signing', { key: 'keys', path: 'signing-keys.json' }],
+            ['console', { key: 'token', path: 'admin-token' }],
             ['company-login', { key: 'secret', path: 'sign-in-company-client-secret' }],
             ['other-login', { key: 'client-secret', path: 'sign-in-other-client-secret' }],
           ],
         ],
+      ],
+      [
+        'authorizationServer.adminToken.existingSecret',
+        (c) => (c.config('authorization-server')['management'] as { adminTokenFile: unknown }).adminTokenFile,
+        '/etc/scopegate/secrets/admin-token',
       ],
       [
         'authorizationServer.signIn.local, authorizationServer.signIn.providers',
