@@ -8,7 +8,7 @@ import { launchChromium } from '../fixtures/launch-chromium.ts'
 // SITE_PAGES=all (`npm run soak:site`).
 const KINDS = [
   'index.html', // tables of links
-  'configuration.html', // wide tables
+  'limits.html', // wide tables
   'request-path.html', // a diagram
   'decisions/0106-build-the-documentation-site-with-a-markdown-library.html', // a list below an index in the menu
   'files/examples/decision-mode/nginx/nginx.conf.html', // the text of a file
