@@ -44,6 +44,9 @@ const NOTES = 'NOTES.txt'
 const KEYS = '_keys.tpl'
 const ERRORS = [...VALUE_ERRORS, ...KEY_ERRORS]
 const filesAffectedBy = readTemplateGraph(CHART)
+/** All mutants take about four minutes of both processors, so only `npm run soak:chart` judges all of them. */
+const ALL_MUTANTS = process.env['CHART_MUTANTS'] === 'all'
+const ONE_OF = 3
 type Outcome = 'survived' | 'does not render' | 'caught by a check'
 
 t.test('at least one mutant changes each line of the templates', async (t) => {
@@ -63,7 +66,8 @@ t.test('NOTES.txt contains the expected paragraphs', async (t) => {
 })
 
 t.test('at least one check fails for each mutant of a template', async (t) => {
-  const mutants = [...makeTemplateMutants(CHART)]
+  const all = [...makeTemplateMutants(CHART)]
+  const mutants = ALL_MUTANTS ? all : all.filter((_, index) => index % ONE_OF === 0)
   const folder = t.testdir()
   const { kubeconfig } = await startCluster(t, [KEPT])
   const render = startChartRenderer(t, kubeconfig)
