@@ -15,7 +15,8 @@ const TOO_LARGE: Rejection = Object.freeze({ rejected: 'body_too_large', limitBy
 
 /**
  * Reads the MCP call from the body of a POST request, if a route of the path has `mcp.readBody`. Otherwise, the body stays
- * unread. Before that, validates the token, so that a client without access cannot make the gateway keep a body.
+ * unread. Before that, validates the token, so that a client without a valid token cannot make the gateway keep a body.
+ * Later stages check the audience of the token and the proof of possession, because both need the route.
  * Reads `method`, `canonical` and `request`. Sets `body`, and `mcpCall` in the headers of `canonical`, and the fields of
  * the stages `readToken` and `validateToken`.
  * @returns a promise, or a rejection: of `readToken` and `validateToken`, `token_missing` (401), `mcp_body_invalid` or
