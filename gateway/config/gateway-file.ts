@@ -119,6 +119,7 @@ export const GatewayFile = Type.Object(
     workers: Type.Optional(
       Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1, maximum: MAX_WORKERS })], {
         description: 'number of worker processes, or auto for one per CPU',
+        'x-is': `auto (one worker per CPU) or a whole number from 1 to ${MAX_WORKERS}`,
       }),
     ),
     drain: Type.Optional(DrainSchema),

@@ -67,7 +67,7 @@ const ClientCredentials = Type.Object(
     ),
     privateKeyJwt: Type.Optional(PrivateKeyJwt),
     authMethod: Type.Optional(
-      Type.Union([Type.Literal('client_secret_basic'), Type.Literal('client_secret_post')], {
+      Type.Enum(['client_secret_basic', 'client_secret_post'], {
         description: 'place of the client secret: the Authorization header, or the form',
       }),
     ),

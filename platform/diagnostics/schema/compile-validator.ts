@@ -17,7 +17,7 @@ export type Explain = (violation: Violation) => Explanation | undefined
 
 /**
  * Schema keywords of this project:
- * - `x-is`: describes the expected text (`a duration such as 5s`).
+ * - `x-is`: describes the expected text (`a duration such as 5s`), or all values of a union.
  * - `x-keys`: describes the expected keys of a map.
  * - `x-path`: marks a file path.
  * - `x-secret`: marks a value that must never be shown.
@@ -101,14 +101,25 @@ function createAjv(): Ajv2020 {
   return ajv
 }
 
-/** Removes the summary error of a failed union, which repeats the errors of its branches. Keeps the branch errors. */
+/**
+ * Removes the summary error of a failed union, which repeats the errors of its branches. Keeps the branch errors.
+ * If the union has `x-is`, keeps the summary error instead, because each branch error names only one of the branches.
+ */
 function mostTelling(errors: readonly ErrorObject[]): readonly ErrorObject[] {
-  const inner = errors.filter((one) =>
-    isChoiceOfKeys(one)
+  const described = errors.filter(isDescribedUnion)
+  const inner = errors.filter((one) => {
+    if (isDescribedUnion(one)) return true
+    if (described.some(({ schemaPath }) => one.schemaPath.startsWith(`${schemaPath}/`))) return false
+    return isChoiceOfKeys(one)
       ? one.keyword === 'oneOf' && isRecord(one.data)
-      : !/^(anyOf|oneOf|if)$/.test(one.keyword),
-  )
+      : !/^(anyOf|oneOf|if)$/.test(one.keyword)
+  })
   return inner.length === 0 ? errors : inner
+}
+
+/** Returns true for the summary error of a union that describes all of its values. */
+function isDescribedUnion({ keyword, parentSchema }: ErrorObject): boolean {
+  return keyword === 'anyOf' && parentSchema?.['x-is'] !== undefined
 }
 
 /** Returns true for an error about a map that requires exactly one of several keys. */

@@ -33,6 +33,14 @@ export function describeSchemaError({ error, path, value }: Violation): Explanat
           : `${shown} is not one of ${choices.join(', ')}`
       return { number: '102', message, hint: secret ? undefined : nearestChoice(value, choices) }
     }
+    case 'anyOf':
+      return is === undefined
+        ? notValid(error, path)
+        : {
+            number: '102',
+            message: `${formatPath(path)} must be ${is}, not ${shown}`,
+            hint: secret ? undefined : suggestBranch(error.schema, value),
+          }
     case 'required':
       return {
         number: '103',
@@ -81,8 +89,25 @@ export function describeSchemaError({ error, path, value }: Violation): Explanat
     case 'maxProperties':
       return { number: '106', message: `${formatPath(path)} has more than ${params['limit']} entries` }
     default:
-      return { number: '106', message: `${formatPath(path)} ${error.message ?? 'is not valid'}` }
+      return notValid(error, path)
   }
+}
+
+function notValid({ message = 'is not valid' }: ErrorObject, path: YamlPath): Explanation {
+  return { number: '106', message: `${formatPath(path)} ${message}` }
+}
+
+/** Suggests how to write a value as one of the branches of a union. */
+function suggestBranch(branches: unknown, value: unknown): string | undefined {
+  const all = branches as readonly { readonly const?: unknown; readonly type?: unknown }[]
+  const words = all.flatMap((one) => ('const' in one ? [String(one.const)] : []))
+  const near = typeof value === 'string' ? suggest(value, words) : undefined
+  return near === undefined
+    ? suggestKind(
+        all.flatMap((one) => ('const' in one ? [] : [one.type])),
+        value,
+      )
+    : `did you mean ${near}?`
 }
 
 /** Returns a suggestion for a URL in place of the map that contains the URL: `orders: http://orders.test`. */

@@ -323,6 +323,25 @@ t.test(
     t.strictSame(problemsOf(either({ const: 'auto' }, { type: 'integer', minimum: 1 }), { k: 0 }), [
       'C102 k value: 0 is not auto => write auto',
     ])
+    const workers = Type.Object({
+      workers: Type.Union([Type.Literal('auto'), Type.Integer({ minimum: 1, maximum: 9 })], {
+        'x-is': 'auto or a whole number from 1 to 9',
+      }),
+    })
+    for (const [value, shown, hint = ''] of [
+      [0, '0'],
+      [10, '10'],
+      [1.5, '1.5'],
+      [true, 'true'],
+      ['0', '"0"', ' => write 0 without quotes'],
+      ['Auto', '"Auto"', ' => did you mean auto?'],
+      [null, 'null', ' => write a value'],
+      [[2], '[2]'],
+    ] as const)
+      t.strictSame(problemsOf(workers, { workers: value }), [
+        `C102 workers value: workers must be auto or a whole number from 1 to 9, not ${shown}${hint}`,
+      ])
+    for (const value of ['auto', 1, 9]) t.strictSame(problemsOf(workers, { workers: value }), [])
     const when = { if: { type: 'string' }, else: { type: 'integer', minimum: 1 } }
     t.strictSame(problemsOf(Type.Object({ k: Type.Unsafe<unknown>(when) }), { k: 0 }), [
       'C106 k value: k must be at least 1',
