@@ -6,9 +6,11 @@ import { COMMANDS } from '../cli/commands.ts'
 import { GatewayFile } from '../gateway/config/gateway-file.ts'
 import { UpstreamsFile } from '../gateway/config/upstreams-file.ts'
 import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../oauth/endpoints.ts'
+import { ScopeCatalogueFile } from '../platform/config/read-scope-catalogue.ts'
 import { findPackageRoot } from '../platform/process/package-root.ts'
 import { PolicyFileSchema } from '../policy-engine/format/policy-file.ts'
 import { PolicyTestFileSchema } from '../policy-engine/format/policy-test-file.ts'
+import { PresetsFile } from '../policy-engine/format/presets.ts'
 import {
   allBraces,
   declarationOf,
@@ -69,6 +71,8 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
       ...schemaKeys('gateway.yaml', GatewayFile),
       ...schemaKeys('upstreams.yaml', UpstreamsFile),
       ...schemaKeys('authorization-server.yaml', AuthorizationServerFile),
+      ...schemaKeys('scopes.yaml', ScopeCatalogueFile),
+      ...schemaKeys('presets.yaml', PresetsFile),
     ],
     'Keys of policy files': [
       ...schemaKeys('policy', PolicyFileSchema),
