@@ -64,3 +64,12 @@ for (const page of PAGES.filter(({ code }) => !FOUND_AT_START.includes(code)))
       t.equal(found.output, page.output)
     },
   )
+
+const CORRECTED = PAGES.filter(({ correction }) => correction.length > 0)
+t.ok(CORRECTED.length > 0)
+
+for (const page of CORRECTED)
+  t.test(`the corrected example of ${page.code}.md has no problem`, async (t) => {
+    const found = await runErrorPage({ ...page, blocks: page.correction }, t.testdir({}))
+    t.same(found.output, '')
+  })
