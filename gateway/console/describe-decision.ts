@@ -1,11 +1,9 @@
-import { describeCondition } from '../../policy-engine/decide/compile-condition.ts'
 import {
   describeRateLimit,
   formatAuthentication,
   formatScopeRule,
 } from '../../policy-engine/decide/describe-rules.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
-import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { abbreviateList } from '../observability/abbreviate-list.ts'
 import { type AccessLogOptions, scopesOf } from '../observability/access-log.ts'
 import type { DecisionRecord } from '../observability/decision-recorder.ts'
@@ -51,7 +49,7 @@ export function describeDecision(
     ...summary,
     asked: describeRequest(record, summary),
     rule: words.rule,
-    place: policy === undefined ? null : placeOf(shown, policy),
+    place: policy === undefined ? null : (shown?.rejected === 'condition_failed' ? shown : policy).source,
     owner: policy?.owner ?? null,
     policyHash: /"policy\.hash":"([0-9a-f]+)"/.exec(entry.routeFields)?.[1] ?? null,
     response:
@@ -78,12 +76,6 @@ function describeRequest({ entry }: DecisionRecord, { client, subject }: Decisio
   return `${asked}, with a token of ${client === null ? 'an unnamed client' : `client ${client}`}${
     subject === null ? '' : ` for subject ${subject}`
   }. Scopes of the token: ${scopes}.`
-}
-
-/** Returns the location of the condition that failed, and otherwise of the route. */
-function placeOf(rejection: Rejection | undefined, { when, source }: PolicyRoute) {
-  if (rejection?.rejected !== 'condition_failed') return source
-  return when.find((condition) => describeCondition(condition) === rejection.condition)?.source ?? source
 }
 
 /** `client`: default: the description in the response. */

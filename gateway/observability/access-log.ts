@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { TraceContext } from '../../platform/tracing/tracing.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
+import type { TokenFault } from '../../policy-engine/decide/rejection.ts'
 import { abbreviateList } from './abbreviate-list.ts'
 import type { Decision } from './decision.ts'
 
@@ -28,6 +29,10 @@ export type AccessEntry = {
   /** The denial that audit-only mode did not apply. */
   readonly would: Decision | undefined
   readonly caller: Caller | undefined
+  /** Location of the rule that denied the request; undefined if no rule of a policy denied the request. */
+  readonly policyPlace: string | undefined
+  /** Reason of an invalid token. */
+  readonly tokenFault: TokenFault['reason'] | undefined
   readonly scopesMissing: readonly string[]
   /** For a token with the wrong audience: the resource of the path, and the audience of the token. */
   readonly audience: { readonly expected: string; readonly actual: readonly string[] } | undefined
@@ -129,6 +134,8 @@ export function createAccessLog(options: AccessLogOptions): AccessLog {
         held += `,"auth.decision":"${entry.decision.decision}","auth.reason":"${entry.decision.reason}"`
       if (entry.would !== undefined)
         held += `,"auth.would":"${entry.would.decision}","auth.would_reason":"${entry.would.reason}"`
+      if (entry.policyPlace !== undefined) held += harmless(field('policy.place', entry.policyPlace))
+      if (entry.tokenFault !== undefined) held += `,"auth.token_fault":"${entry.tokenFault}"`
       if (entry.caller !== undefined) held += callerFields(entry.caller)
       if (entry.session !== undefined)
         held += `,"websocket.close_code":${entry.session.code},"websocket.bytes_from_client":${entry.session.fromClient},"websocket.bytes_from_upstream":${entry.session.fromUpstream}`

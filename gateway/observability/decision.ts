@@ -1,4 +1,5 @@
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
+import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 
 /**
  * Decision on a request, for logs and metrics. Both members are metric labels, so each member has a fixed set of
@@ -48,6 +49,24 @@ export function decisionOf(rejection: Rejection): Decision | undefined {
       return DENIED.condition
     case 'rate_limited':
       return DENIED.rateLimited
+    default:
+      return undefined
+  }
+}
+
+/**
+ * Returns the location of the rule that denied a request: the failed condition, or the route. Returns undefined if no
+ * rule of the policy denied the request.
+ */
+export function placeOfDenial(rejection: Rejection, policy: PolicyRoute): PolicyRoute['source'] | undefined {
+  switch (rejection.rejected) {
+    case 'condition_failed':
+      return rejection.source
+    case 'token_missing':
+    case 'authentication_insufficient':
+    case 'scope_missing':
+    case 'rate_limited':
+      return policy.source
     default:
       return undefined
   }

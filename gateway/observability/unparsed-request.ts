@@ -32,6 +32,8 @@ export function unparsedEntry(unparsed: UnparsedRequest, timeMs: number): Access
     caller: undefined,
     rateLimitRemaining: undefined,
     rateLimitRejected: undefined,
+    policyPlace: undefined,
+    tokenFault: undefined,
     scopesMissing: [],
     audience: undefined,
     condition: undefined,

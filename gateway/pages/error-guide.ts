@@ -53,11 +53,12 @@ export const ERROR_GUIDE: Readonly<Record<GatewayErrorCode, ErrorExplanation>> =
       'The token is not an access token, for example an ID token.',
     ],
     client: [
+      'Check that the request has the header Authorization: Bearer <access token> with the complete access token.',
       'Use the refresh token once to get a new access token.',
       'If this fails, start a new authorization, and send resource with the base URL of this API.',
     ],
     operator: [
-      'The access log contains the exact reason in auth.reason and error.code.',
+      'The access log contains the exact reason in auth.token_fault.',
       'For all tokens of an issuer: compare issuers and jwt in the configuration with the claims of a token.',
     ],
   },

@@ -1,7 +1,9 @@
 import { sampledTraceId } from '../../platform/tracing/traceparent.ts'
+import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import type { AccessEntry } from '../observability/access-log.ts'
-import { decisionOf } from '../observability/decision.ts'
+import { decisionOf, placeOfDenial } from '../observability/decision.ts'
 import type { DecisionRecord } from '../observability/decision-recorder.ts'
+import type { Route } from '../snapshot/route.ts'
 import type { PipelineOptions } from './pipeline-options.ts'
 import type { RequestContext, RequestTracker } from './request-context.ts'
 import { endRequestSpans } from './request-spans.ts'
@@ -113,6 +115,8 @@ function accessEntry(context: RequestContext, status: number, nowMs: number): Ac
     decision,
     would: auditOnlyDenial && decisionOf(auditOnlyDenial),
     caller: context.caller,
+    policyPlace: shown === undefined ? undefined : policyPlace(shown, route),
+    tokenFault: shown?.rejected === 'token_invalid' ? shown.fault.reason : undefined,
     rateLimitRemaining: context.rate?.remaining,
     rateLimitRejected: rejection?.rejected === 'rate_limited' ? rejection.limit : undefined,
     scopesMissing: shown?.rejected === 'scope_missing' ? shown.missing : NO_SCOPES,
@@ -125,6 +129,11 @@ function accessEntry(context: RequestContext, status: number, nowMs: number): Ac
     errorType: session === undefined ? errorType(context) : undefined,
     errorCode: forwarded?.failureCode ?? context.failureCode,
   }
+}
+
+function policyPlace(rejection: Rejection, route: Route | undefined): string | undefined {
+  const place = route?.kind === 'api' ? placeOfDenial(rejection, route.policy) : undefined
+  return place && `${place.file}:${place.line}:${place.column}`
 }
 
 /** Contains no reference to the request, the response or the token. */

@@ -128,7 +128,7 @@ export function checkAccess(
   if (missing.length > 0) return { rejected: 'scope_missing', needed: rule.scopes?.needed ?? NONE, missing }
   if (rule.when.length === 0) return undefined
   const failed = rule.when.find(({ holds }) => !holds(caller.claims, request.values ?? NO_VALUES))
-  return failed && { rejected: 'condition_failed', condition: failed.text }
+  return failed && { rejected: 'condition_failed', condition: failed.text, source: failed.condition.source }
 }
 
 /** Checks issuer, validity period, binding and audience of a token, independent of the requirements of a route. */

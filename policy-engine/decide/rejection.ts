@@ -1,5 +1,5 @@
 import type { ProofFault } from '../../oauth/dpop/check-proof.ts'
-import type { AuthenticationRule } from '../load/policy-route.ts'
+import type { AuthenticationRule, Condition } from '../load/policy-route.ts'
 import type { AuthenticationFault } from './check-authentication.ts'
 
 export type TokenFault =
@@ -91,9 +91,14 @@ export type Rejection =
       readonly missing: readonly string[]
     }
   /**
-   * A condition on the claims of the token does not hold. `condition` is the text of the condition, for the log only.
+   * A condition on the claims of the token does not hold. `condition` is the text of the condition and `source` its
+   * location, for the log only.
    */
-  | { readonly rejected: 'condition_failed'; readonly condition: string }
+  | {
+      readonly rejected: 'condition_failed'
+      readonly condition: string
+      readonly source: Condition['source']
+    }
   | {
       readonly rejected: 'rate_limited'
       readonly retryAfterSeconds: number

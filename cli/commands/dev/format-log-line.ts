@@ -1,5 +1,6 @@
 import { styleText } from 'node:util'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
+import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import type { HintOf } from './hints.ts'
 
 /**
@@ -42,6 +43,9 @@ function formatDecision(entry: Readonly<Record<string, unknown>>): string {
   const missing = Array.isArray(entry['auth.scopes_missing'])
     ? `  needs ${entry['auth.scopes_missing'].join(' ')}`
     : ''
+  const place = entry['policy.place'] === undefined ? '' : `  ${visibleText(String(entry['policy.place']))}`
+  const sender =
+    status >= 400 && entry['upstream.status'] === status ? `  sent by ${String(entry['upstream'])}` : ''
   return [
     styleText('dim', String(entry['time'] ?? '').slice(11, 19)),
     styleText(colour, decision.padEnd(9)),
@@ -49,7 +53,7 @@ function formatDecision(entry: Readonly<Record<string, unknown>>): string {
     `${String(entry['http.request.method'] ?? '-')} ${String(entry['url.path'] ?? '(no path)')}`,
     styleText(
       'dim',
-      `${String(entry['route'] ?? '-')}  ${reason}${who}${missing}  ${String(entry['duration_ms'])} ms`,
+      `${String(entry['route'] ?? '-')}  ${reason}${who}${missing}${place}${sender}  ${String(entry['duration_ms'])} ms`,
     ),
   ].join('  ')
 }

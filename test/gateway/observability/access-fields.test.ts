@@ -22,6 +22,13 @@ routes:
   - { name: live, match: { methods: [GET], path: /live }, websocket: true }
 `
 
+/** Returns a pattern for the location of the first object with this text. The folder of the policy is not fixed. */
+function placeOf(start: string): RegExp {
+  const lines = POLICY.split('\n')
+  const line = lines.findIndex((text) => text.includes(start))
+  return new RegExp(`\\.policy\\.yaml:${line + 1}:${(lines[line]?.indexOf(start) ?? 0) + 1}$`)
+}
+
 type Line = Readonly<Record<string, unknown>>
 
 const START = ['level', 'time', 'service', 'event', 'request_id']
@@ -40,6 +47,8 @@ const FORWARDED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...UPSTREAM, ...CL
 const SCOPED = FORWARDED.toSpliced(FORWARDED.indexOf('policy.hash') + 1, 0, 'auth.scopes_required')
 /** The fields of the access line if the request matched an API route and the gateway did not forward the request. */
 const REJECTED = [...START, ...REQUEST, ...ROUTE, ...STATUS, ...CLIENT, ...DECISION]
+/** The same fields if a rule of the policy denied the request. */
+const DENIED = [...REJECTED, 'policy.place']
 
 /** Returns a function that sends a request and returns the access line. Call the function for one request at a time. */
 function accessLines(under: GatewayUnderTest) {
@@ -100,31 +109,37 @@ t.test('each kind of access line has exactly its fields', async (t) => {
   hasFields(
     t,
     lacking,
-    [...SCOPED, 'auth.would', 'auth.would_reason', ...CALLER, 'auth.scopes_missing'],
+    [...SCOPED, 'auth.would', 'auth.would_reason', 'policy.place', ...CALLER, 'auth.scopes_missing'],
     'a denial that is only logged',
   )
   t.match(lacking, {
     'auth.would': 'deny',
     'auth.would_reason': 'insufficient_scope',
     'auth.scopes_missing': ['courses:write'],
+    'policy.place': placeOf('{ name: tried'),
   })
   const scoped = await call('/scoped')
   hasFields(t, scoped, SCOPED, 'an anonymous request on a route with scopes')
 
   const condition = await call('/when', { token: 'person' })
-  hasFields(t, condition, [...REJECTED, ...CALLER, 'auth.condition', 'error.type'], 'a condition that fails')
+  hasFields(t, condition, [...DENIED, ...CALLER, 'auth.condition', 'error.type'], 'a condition that fails')
   t.match(condition, {
     'auth.decision': 'deny',
     'auth.reason': 'condition',
     'error.type': 'condition_failed',
+    'policy.place': placeOf('{ claim: team'),
   })
   t.type(condition['auth.condition'], 'string')
   issuer.store('member', { scope: 'courses:read', client_id: 'app', sub: 'user-2', team: 'a' })
   const member = await call('/when', { token: 'member' })
   hasFields(t, member, [...FORWARDED, ...CALLER], 'a condition that holds')
   const challenged = await call('/when')
-  hasFields(t, challenged, [...REJECTED, 'error.type'], 'a challenge')
-  t.match(challenged, { 'auth.decision': 'challenge', 'error.type': 'token_missing' })
+  hasFields(t, challenged, [...DENIED, 'error.type'], 'a challenge')
+  t.match(challenged, {
+    'policy.place': placeOf('{ name: when'),
+    'auth.decision': 'challenge',
+    'error.type': 'token_missing',
+  })
 
   const limited = await call('/limited')
   hasFields(t, limited, [...FORWARDED, 'rate_limit.remaining'], 'a route with a rate limit')
@@ -133,18 +148,24 @@ t.test('each kind of access line has exactly its fields', async (t) => {
   hasFields(
     t,
     over,
-    [...REJECTED, 'rate_limit.remaining', 'rate_limit.rejected_by', 'error.type'],
+    [...DENIED, 'rate_limit.remaining', 'rate_limit.rejected_by', 'error.type'],
     'a request over the limit',
   )
   t.match(over, {
     'rate_limit.rejected_by': 'default',
+    'policy.place': placeOf('{ name: limited'),
     'auth.reason': 'rate_limited',
     'error.type': 'rate_limited',
   })
 
   const invalid = await call('/pub/x', { token: 'unknown' })
-  hasFields(t, invalid, [...REJECTED, 'error.type'], 'an invalid token')
-  t.match(invalid, { 'auth.decision': 'deny', 'auth.reason': 'invalid_token', 'error.type': 'token_invalid' })
+  hasFields(t, invalid, [...REJECTED, 'auth.token_fault', 'error.type'], 'an invalid token')
+  t.match(invalid, {
+    'auth.token_fault': 'inactive',
+    'auth.decision': 'deny',
+    'auth.reason': 'invalid_token',
+    'error.type': 'token_invalid',
+  })
   issuer.answerWith((response) => response.writeHead(500).end())
   const unverifiable = await call('/pub/x', { token: 'new' })
   issuer.answerWith(undefined)

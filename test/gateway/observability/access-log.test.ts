@@ -87,6 +87,8 @@ const WHOLE: AccessEntry = {
   would: { decision: 'deny', reason: 'condition' },
   caller: aCaller({ subject: 'user-1', clientId: 'client-1', scopes: new Set(['c:read', 'd\u001b']) }),
   session: { code: 1000, fromClient: 1, fromUpstream: 2 },
+  policyPlace: 'p"\x9b1.policy.yaml:3:5',
+  tokenFault: 'malformed',
   scopesMissing: ['a:read', 'b:read'],
   audience: { expected: 'https://api.test', actual: ['a', 'b', 'c', 'd', 'e', 'f'] },
   condition: 'team equals a',
@@ -116,6 +118,7 @@ t.test('add() writes one JSON line with the fields in a fixed order', async (t) 
       '"http.request.method":"GET","url.path":"/a\\"b","route":"p/one","http.response.status_code":200,"duration_ms":1.5,' +
       '"upstream.status":201,"upstream.duration_ms":0.25,"client.address":"192.0.2.1","user_agent.original":"agent",' +
       '"auth.decision":"allow","auth.reason":"ok","auth.would":"deny","auth.would_reason":"condition",' +
+      '"policy.place":"p\\"\\u009b1.policy.yaml:3:5","auth.token_fault":"malformed",' +
       '"auth.client_id":"client-1","auth.subject":"user-1","auth.scopes_granted":["c:read","d\\\\u{1b}"],' +
       '"websocket.close_code":1000,"websocket.bytes_from_client":1,"websocket.bytes_from_upstream":2,' +
       '"auth.scopes_missing":["a:read","b:read"],' +

@@ -183,7 +183,11 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
-    { rejected: 'condition_failed', condition: 'team equals a' },
+    {
+      rejected: 'condition_failed',
+      condition: 'team equals a',
+      source: { file: 'p.yaml', line: 1, column: 1 },
+    },
     403,
     [],
     {

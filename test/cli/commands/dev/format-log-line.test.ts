@@ -51,6 +51,35 @@ t.test('formatLogLine() prints one line for each decision of the gateway', async
   t.equal(plain('demo API', entry), undefined, 'an upstream behind the gateway would show each request twice')
 })
 
+t.test('formatLogLine() shows the policy line of a denial, and the sender of an error', async (t) => {
+  const entry = {
+    event: 'access',
+    time: '2026-01-02T03:04:05.678Z',
+    'http.request.method': 'GET',
+    'url.path': '/api/notes',
+    route: 'notes/read-notes',
+    upstream: 'notes',
+    duration_ms: 1,
+  }
+  const denied = {
+    ...entry,
+    'http.response.status_code': 403,
+    'auth.decision': 'deny',
+    'auth.reason': 'insufficient_scope',
+    'policy.place': 'policies/\u202enotes.policy.yaml:8:5',
+  }
+  t.match(plain('gateway', denied), 'insufficient_scope  policies/\\u{202e}notes.policy.yaml:8:5  1 ms')
+  const allowed = { ...entry, 'auth.decision': 'allow', 'auth.reason': 'ok' }
+  const missing = { ...allowed, 'http.response.status_code': 404, 'upstream.status': 404 }
+  t.match(plain('gateway', missing), 'ok  sent by notes  1 ms')
+  t.notMatch(plain('gateway', { ...missing, 'http.response.status_code': 502 }), 'sent by')
+  t.notMatch(
+    plain('gateway', { ...allowed, 'http.response.status_code': 200, 'upstream.status': 200 }),
+    'sent by',
+  )
+  t.notMatch(plain('gateway', { ...entry, 'http.response.status_code': 404 }), 'sent by')
+})
+
 t.test('formatLogLine() describes a request that was rejected before its path was parsed', async (t) => {
   const entry = {
     level: 'info',

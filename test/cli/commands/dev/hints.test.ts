@@ -5,16 +5,41 @@ import { createHints } from '../../../../cli/commands/dev/hints.ts'
 
 const BASE_URL = 'http://127.0.0.1:8080'
 
-const MISTAKES: readonly (readonly [name: string, entry: object, hint: string])[] = [
+const MISTAKES: readonly (readonly [name: string, entry: object, hint: string | RegExp])[] = [
   [
     'a request without a token',
     { 'http.response.status_code': 401, 'auth.reason': 'anonymous' },
     'The request has no token. Sign in at http://127.0.0.1:8080/docs',
   ],
   [
-    'a token that is not valid',
-    { 'http.response.status_code': 401, 'auth.reason': 'expired' },
-    'The token is not valid (expired).',
+    'an expired token',
+    { 'http.response.status_code': 401, 'auth.reason': 'expired', 'auth.token_fault': 'expired' },
+    'The token is expired. Refresh it, or sign in again at http://127.0.0.1:8080/docs.',
+  ],
+  [
+    'a malformed token',
+    { 'http.response.status_code': 401, 'auth.reason': 'invalid_token', 'auth.token_fault': 'malformed' },
+    /^ +The token is malformed\. Check that (?!.*[Ss]ign in)/,
+  ],
+  [
+    'a token that the issuer does not know',
+    { 'http.response.status_code': 401, 'auth.reason': 'invalid_token', 'auth.token_fault': 'inactive' },
+    'Check that the token is complete, or sign in again at',
+  ],
+  [
+    'a token with another fault',
+    { 'http.response.status_code': 401, 'auth.reason': 'invalid_token', 'auth.token_fault': 'wrong_type' },
+    /The token is not valid \(wrong_type\)\. error_description in the response (?!.*[Ss]ign in)/,
+  ],
+  [
+    'an invalid DPoP proof',
+    { 'http.response.status_code': 401, 'auth.reason': 'invalid_proof' },
+    'The token is not valid (invalid_proof).',
+  ],
+  [
+    'a sign-in that is not sufficient',
+    { 'http.response.status_code': 401, 'auth.reason': 'insufficient_user_authentication' },
+    'The person must sign in again, as the challenge',
   ],
   [
     'a 401 of the upstream',
