@@ -7,6 +7,7 @@ import { findPackageRoot } from '../platform/process/package-root.ts'
 import { chartReference } from './chart-reference.ts'
 import { chartSchema } from './chart-schema.ts'
 import { configurationReference } from './configuration-reference.ts'
+import { errorReference } from './error-reference.ts'
 import { caddyHeaders, nginxHeaders } from './ingress-headers.ts'
 import { logEventsReference } from './log-events-reference.ts'
 import { policyReference } from './policy-reference.ts'
@@ -26,6 +27,7 @@ export function generatedPages(): readonly GeneratedPage[] {
     { file: 'docs/policies.md', parts: policyReference() },
     { file: 'docs/configuration.md', parts: configurationReference() },
     { file: 'docs/command-line.md', parts: { commands: formatReference(COMMANDS) } },
+    { file: 'docs/error-responses.md', parts: errorReference() },
     { file: 'helm/README.md', parts: { values: chartReference() } },
     { file: 'helm/values.schema.json', content: chartSchema() },
     { file: 'examples/decision-mode/nginx/remove-headers.conf', content: nginxHeaders() },

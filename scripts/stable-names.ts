@@ -41,7 +41,9 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
       ...unionsOf('gateway/tokens/revocation/verify-security-event.ts', 'EventFault').map((value) =>
         value.replace('err = ', ''),
       ),
-      ...sourcesBelow('platform/ops').flatMap(({ text }) => matches(text, /\berror: '(\w+)'/g)),
+      ...['platform/ops', 'gateway/admin', 'gateway/console']
+        .flatMap(sourcesBelow)
+        .flatMap(({ text }) => matches(text, /\berror: '(\w+)'/g)),
     ],
     'Decisions and reasons': unionsOf('gateway/observability/decision.ts', 'Decision'),
     'Rejections of the gateway': matches(

@@ -63,7 +63,7 @@ ${[...options.catalogue.values()].map((one) => `| \`${one.name}\` | ${cell(one.d
 Bodies are JSON with \`error\`, \`error_description\` and, from the gateway, \`request_id\`. \`X-Scopegate-Error: 1\` marks errors of the gateway.${
       options.hasReference
         ? `
-${baseUrl}${ERRORS_PATH} explains each code of the gateway.`
+${baseUrl}${ERRORS_PATH} explains each code.`
         : ''
     }
 

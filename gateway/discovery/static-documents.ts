@@ -51,11 +51,11 @@ export function staticDocuments(
     apiCatalog: apiCatalogDocument(config),
     authWalkthrough: walkthroughDocument(config.docs.enabled, walkthrough, shared),
     llms: createLazily(() => representation('text/plain; charset=utf-8', llmsTxt(shared))),
-    errorIndex: createLazily(() => errorIndexPage(apiName)),
+    errorIndex: createLazily(() => errorIndexPage(shared)),
     error(_accept, params) {
       // All unknown codes share one page, so the map has a limited size.
-      const code = errorCodeOf(params?.['code'])
-      const page = errors.get(code) ?? errorPage(code, apiName)
+      const code = errorCodeOf(params?.['code'], shared)
+      const page = errors.get(code) ?? errorPage(code, shared)
       errors.set(code, page)
       return page
     },

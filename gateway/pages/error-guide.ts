@@ -2,8 +2,8 @@ import type { GatewayErrorCode } from '../../oauth/error-body.ts'
 
 /** The explanation of an error code for developers of clients and for operators. */
 export type ErrorExplanation = {
-  /** All statuses with this code, in ascending order. docs/rejections.md lists the same pairs. */
-  readonly statuses: readonly number[]
+  /** All statuses with this code, in ascending order. `redirect`: the app gets the code in its redirect URI. */
+  readonly statuses: readonly (number | 'redirect')[]
   readonly title: string
   /** Sentences without markup. */
   readonly causes: readonly string[]
@@ -11,8 +11,8 @@ export type ErrorExplanation = {
   readonly operator: readonly string[]
 }
 
-/** Explains every error code of the gateway. The pages below `/docs/errors` and `/llms.txt` show this table. */
-export const ERROR_GUIDE: Readonly<Record<GatewayErrorCode, ErrorExplanation>> = {
+/** Explains every error code of the gateway. docs/rejections.md lists the same codes and statuses. */
+export const GATEWAY_ERRORS: Readonly<Record<GatewayErrorCode, ErrorExplanation>> = {
   invalid_request: {
     statuses: [400, 408, 414, 431],
     title: 'The request is not valid',

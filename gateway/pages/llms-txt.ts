@@ -1,5 +1,5 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import { ERROR_GUIDE } from './error-guide.ts'
+import { GATEWAY_ERRORS } from './error-guide.ts'
 import { ERRORS_PATH } from './error-pages.ts'
 
 /**
@@ -38,11 +38,12 @@ ${[
       ? [
           `## Errors
 
-${Object.entries(ERROR_GUIDE)
+${Object.entries(GATEWAY_ERRORS)
   .map(([code, { statuses, title }]) =>
     link(code, `${ERRORS_PATH}/${code}`, `${statuses.join(', ')}, ${lowerFirst(title)}`),
   )
-  .join('\n')}`,
+  .join('\n')}
+${link('All error codes', ERRORS_PATH, 'also the codes of sign-in and of token requests')}`,
           `## Optional
 
 ${link('API reference', '/docs', 'for people, with requests from the browser')}`,

@@ -1,11 +1,13 @@
 import t from 'tap'
-import { ERROR_GUIDE } from '../../../gateway/pages/error-guide.ts'
-import { errorPage } from '../../../gateway/pages/error-pages.ts'
+import { GATEWAY_ERRORS } from '../../../gateway/pages/error-guide.ts'
+import { ERROR_GUIDES, errorGuides } from '../../../gateway/pages/error-guides.ts'
+import { errorCodeOf, errorPage } from '../../../gateway/pages/error-pages.ts'
 import { findFreePages } from '../../../gateway/pages/free-pages.ts'
 import { prefersHtml } from '../../../gateway/pages/prefers-html.ts'
 import { renderMarkdown } from '../../../gateway/pages/render-markdown.ts'
 import type { ErrorBody } from '../../../oauth/error-body.ts'
 import { isPagePath } from '../../../policy-engine/match/reserved-paths.ts'
+import { stableNames } from '../../../scripts/stable-names.ts'
 import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { BASE_URL, POLICY, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { readRepositoryFile } from '../../fixtures/repository-texts.ts'
@@ -18,10 +20,63 @@ const HOSTILE = '</title></script><script>attacked()</script><img src=x onerror=
 t.test('the error pages explain exactly the statuses and codes of docs/rejections.md', async (t) => {
   const rows = readRepositoryFile('docs/rejections.md').matchAll(/^\| `\w+` \| (\d{3}) \| `(\w+)` \|/gm)
   const documented = new Set([...rows].map(([, status, code]) => `${code} ${status}`))
-  const explained = Object.entries(ERROR_GUIDE).flatMap(([code, { statuses }]) =>
+  const explained = Object.entries(GATEWAY_ERRORS).flatMap(([code, { statuses }]) =>
     statuses.map((status) => `${code} ${status}`),
   )
   t.same(explained.toSorted(), [...documented].toSorted())
+})
+
+t.test('the error pages explain exactly the error codes in the code of both services', async (t) => {
+  const names = stableNames()
+  const inCode = (kind: string) => new Set(names[`Error codes of ${kind}`])
+  const explained = (...senders: readonly string[]) =>
+    ERROR_GUIDES.filter(({ sender }) => senders.includes(sender)).flatMap(({ codes }) => [...codes.keys()])
+  // The engine of the authorization server has codes that no file of the repository contains.
+  const ofEngine = new Set(interfaceErrors().map(([code]) => code))
+  for (const [codes, expected] of [
+    [explained('Gateway'), inCode('the gateway')],
+    [explained('Authorization server', 'Sign-in pages'), inCode('the authorization server').union(ofEngine)],
+    [explained('Security events', 'Management port'), inCode('security events and of the management port')],
+  ] as const)
+    t.same([...new Set(codes)].toSorted(), [...expected].toSorted())
+  for (const { codes } of ERROR_GUIDES)
+    for (const [code, { causes, client, operator, statuses }] of codes)
+      for (const part of [causes, client, operator, statuses]) t.ok(part.length > 0, code)
+})
+
+/** Returns each code with the statuses of its row in section 7.4 of docs/interface.md. */
+function interfaceErrors(): readonly (readonly [code: string, statuses: string])[] {
+  const [, section = ''] = readRepositoryFile('docs/interface.md').split('### 7.4 ')
+  const rows = (section.split(/^#/m)[0] ?? '').matchAll(/^\| (`[^|]+) \| ([^|]+) \|/gm)
+  return [...rows].flatMap(([, codes = '', statuses = '']) =>
+    [...codes.matchAll(/`(\w+)`/g)].map(([, code = '']) => [code, statuses] as const),
+  )
+}
+
+t.test('the error pages have the statuses of docs/interface.md for the authorization server', async (t) => {
+  const rows = interfaceErrors()
+  const server = ERROR_GUIDES.find(({ sender }) => sender === 'Authorization server')
+  for (const [code, { statuses }] of server?.codes ?? []) {
+    const listed = rows.filter(([name]) => name === code).map(([, text]) => text)
+    const documented = new Set(listed.flatMap((text) => text.match(/\d{3}|redirect/g) ?? []))
+    for (const status of statuses) t.ok(documented.delete(String(status)), `${code} ${status}`)
+    // A row with several codes has one status for each of them.
+    if (listed.every((text) => !text.includes(', ') || code === 'invalid_request'))
+      t.same([...documented], [], code)
+  }
+})
+
+t.test('without the bundled authorization server, the error pages omit its codes', async (t) => {
+  const bundled = { apiName: 'API', bundledAuthorizationServer: true }
+  const external = { apiName: 'API', bundledAuthorizationServer: false }
+  for (const { codes } of errorGuides(bundled))
+    for (const code of codes.keys()) {
+      t.equal(errorCodeOf(code, bundled), code)
+      t.equal(errorPage(code, bundled).status, undefined, code)
+    }
+  t.equal(errorPage('wrong_step', external).status, 404)
+  t.equal(errorCodeOf('wrong_step', external), '')
+  t.equal(errorCodeOf('misdirected_request', external), 'misdirected_request')
 })
 
 t.test('prefersHtml() returns true only for a client that prefers HTML', async (t) => {
@@ -61,7 +116,7 @@ t.test('/ and /auth.md have one representation for browsers and one for programs
       t.match(response.headers.get('vary'), /^accept(?:,|$)/, 'a cache separates the representations')
       tags.add(response.headers.get('etag'))
     }
-  t.match(await (await fetch(`${gateway.url}/auth.md`)).text(), `${BASE_URL}/docs/errors explains`)
+  t.match(await (await fetch(`${gateway.url}/auth.md`)).text(), `${BASE_URL}/docs/errors explains each code.`)
   t.equal(tags.size, 4, 'an entity tag of one representation does not match another')
 })
 
@@ -159,7 +214,10 @@ t.test(
       t.match(response, /^HTTP\/1\.1 40[04] /, path)
       t.notMatch(response, '<html', path)
     }
-    t.equal(errorPage('invalid_token', 'API').status, undefined)
+    t.equal(
+      errorPage('invalid_token', { apiName: 'API', bundledAuthorizationServer: true }).status,
+      undefined,
+    )
     t.equal((await fetch(`${gateway.url}/docs`, { method: 'POST' })).status, 405)
   },
 )
@@ -217,7 +275,7 @@ t.test('with docs.enabled: false, the pages do not exist, and the other document
   t.notMatch(await (await fetch(gateway.url, { headers: BROWSER })).text(), /\/docs|llms\.txt/)
 })
 
-t.test('/llms.txt links to the documents and to every error page', async (t) => {
+t.test('/llms.txt links to the documents and to every error page of the gateway', async (t) => {
   const { gateway } = await startGatewayUnderTest(t)
   const response = await fetch(`${gateway.url}/llms.txt`)
   t.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8')
@@ -226,7 +284,7 @@ t.test('/llms.txt links to the documents and to every error page', async (t) => 
   const links = [...text.matchAll(/^- \[[^\]]+\]\(http:\/\/api\.test(\/[^)]+)\): \S/gm)].map(
     ([, path]) => path ?? '',
   )
-  t.ok(links.length >= Object.keys(ERROR_GUIDE).length + 4)
+  t.ok(links.length >= Object.keys(GATEWAY_ERRORS).length + 5)
   for (const path of links.filter((path) => path !== '/.well-known/oauth-authorization-server'))
     t.equal((await fetch(gateway.url + path)).status, 200, path)
 })
