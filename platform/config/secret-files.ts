@@ -38,8 +38,13 @@ export type SecretFiles = {
  * Milliseconds.
  */
 const CHECK_EVERY_MS = 5_000
-/** Maximum duration of a read. Milliseconds. */
-const READ_LIMIT_MS = 2_000
+/**
+ * Maximum duration of a read, as parts of 100 ms. Between two parts, the event loop receives the results of finished
+ * system calls. With one timer, a busy process would report a file system that responds: after a long pause, the event
+ * loop runs expired timers first.
+ */
+const READ_LIMIT_PARTS = 20
+const PART_MS = 100
 
 /**
  * Creates the followers of secret files. The followers read the files regularly and compare the content. The followers
@@ -101,8 +106,7 @@ export function openSecretFiles(options: {
         }))
     const check = async (): Promise<void> => {
       const limit = new AbortController()
-      const hangs = wait(READ_LIMIT_MS, 'hangs', { signal: limit.signal }).catch(() => undefined)
-      if ((await Promise.race([readNow(), hangs])) === 'hangs')
+      if ((await Promise.race([readNow(), readLimit(limit.signal)])) === 'hangs')
         report(secret, describeUnreadable('the file system does not respond', secret.setting))
       limit.abort()
     }
@@ -135,6 +139,16 @@ export function repeat(check: () => Promise<void>): { close(): void } {
     isChecking = false
   }, CHECK_EVERY_MS).unref()
   return { close: () => clearInterval(timer) }
+}
+
+/** Resolves with `hangs` when a read has taken too long, or with undefined after an abort. */
+async function readLimit(signal: AbortSignal): Promise<'hangs' | undefined> {
+  try {
+    for (let part = 0; part < READ_LIMIT_PARTS; part += 1) await wait(PART_MS, undefined, { signal })
+    return 'hangs'
+  } catch {
+    return undefined
+  }
 }
 
 type Problem = { readonly reason: string; readonly remedy: string }

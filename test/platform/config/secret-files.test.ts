@@ -203,6 +203,17 @@ t.test('openSecretFiles() reads the other files when a file system does not resp
   t.equal(await usable(), '1')
 })
 
+t.test('openSecretFiles() reports no fault of the file system while the process is busy', async (t) => {
+  const file = join(t.testdir({ secret: 'second' }), 'secret')
+  const { files, applied, logged } = setUp(t, file)
+  const check = files.check()
+  // Blocks the event loop for longer than a read may take. The loop then runs the timer before it reads the file.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_100)
+  await check
+  t.match(logged, [{ event: 'secret_reloaded' }])
+  t.same(applied, ['second'])
+})
+
 t.test(
   'openSecretFiles() does not report a defect in the code that uses a secret as an error of the file',
   async (t) => {
