@@ -9,5 +9,5 @@ const REQUIRED = [24, 7]
 export function unsupportedNode(version) {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   if (major > REQUIRED[0] || (major === REQUIRED[0] && minor >= REQUIRED[1])) return undefined
-  return `scopegate: requires Node.js ${REQUIRED.join('.')} or later (found ${version}). Install Node.js from https://nodejs.org. In a checkout, run \`npx scopegate\`, which uses the pinned version.`
+  return `scopegate: requires Node.js ${REQUIRED.join('.')} or later (found ${version}). Install Node.js from https://nodejs.org. In a checkout, run \`node scripts/set-up.js\` once, and then \`npx scopegate\`, which uses the pinned version.`
 }

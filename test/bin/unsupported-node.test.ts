@@ -20,7 +20,7 @@ t.test('unsupportedNode() names the required version, the found version and the 
   for (const version of ['4.9.1', '18.20.4', '20.20.2', '22.12.0', '23.11.0', '24.0.0', '24.6.99'])
     t.equal(
       unsupportedNode(version),
-      `scopegate: requires Node.js 24.7 or later (found ${version}). Install Node.js from https://nodejs.org. In a checkout, run \`npx scopegate\`, which uses the pinned version.`,
+      `scopegate: requires Node.js 24.7 or later (found ${version}). Install Node.js from https://nodejs.org. In a checkout, run \`node scripts/set-up.js\` once, and then \`npx scopegate\`, which uses the pinned version.`,
     )
 })
 
