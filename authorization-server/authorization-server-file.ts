@@ -87,7 +87,9 @@ const Lifetimes = Type.Object(
   { description: 'lifetimes of codes, tokens and sessions' },
 )
 
-const AccessTokenFormat = Type.Enum(['opaque', 'jwt'], { description: 'opaque or jwt' })
+const AccessTokenFormat = Type.Enum(['opaque', 'jwt'], {
+  description: 'opaque (gateways validate it by introspection) or jwt (gateways verify its signature)',
+})
 
 const AccessTokens = Type.Object(
   {
@@ -425,7 +427,7 @@ const SignInProvider = Type.Object(
 const SignIn = Type.Object(
   {
     local: Type.Optional(
-      Type.Boolean({ description: 'false: no sign-in with a user name and password; default true' }),
+      Type.Boolean({ description: 'whether people can sign in with a user name and password' }),
     ),
     providers: Type.Optional(
       Type.Array(SignInProvider, { description: 'OpenID providers for sign-in', maxItems: 20 }),
@@ -470,7 +472,9 @@ export const AuthorizationServerFile = Type.Object(
     dataDir: FilePath('folder of the SQLite file and the generated keys'),
     store: Type.Object(
       {
-        type: Type.Enum(['sqlite', 'redis', 'postgres'], { description: 'sqlite, redis or postgres' }),
+        type: Type.Enum(['sqlite', 'redis', 'postgres'], {
+          description: 'kind of the store: sqlite (for one server), redis or postgres',
+        }),
       },
       { description: 'the store of clients, grants and tokens' },
     ),

@@ -168,15 +168,15 @@ const ENVIRONMENT: Readonly<Record<string, string>> = {
   FORCE_COLOR: 'with any value except `0`, the output of commands has colors',
   LEARNING_PLATFORM_PORT: 'port of the demo API; default: 8082',
   NODE_COMPILE_CACHE:
-    'folder of compiled code, which makes starts faster; `scopegate` sets a folder of the user',
+    'folder in which Node.js stores compiled code, for faster starts; default of `scopegate`: a folder below `XDG_CACHE_HOME`',
   NODE_OPTIONS: 'options of Node.js, for example `--max-old-space-size`',
   NO_COLOR: 'with any value, the output of commands has no colors',
   OTEL_SDK_DISABLED: '`true` turns tracing off ([tracing](tracing.md))',
-  PORT: '`listen.port`; `SCOPEGATE_LISTEN__PORT` has precedence',
-  REDIS_URL: '`redis.url`; `SCOPEGATE_REDIS__URL` has precedence',
+  PORT: 'sets `listen.port` if `SCOPEGATE_LISTEN__PORT` is not set',
+  REDIS_URL: 'sets `redis.url` if `SCOPEGATE_REDIS__URL` is not set',
   SCOPEGATE_CONFIG_DIR: 'folder of the configuration files, if a command has no `--config`',
-  SCOPEGATE_MANAGEMENT__PORT: '`management.port`',
-  XDG_CACHE_HOME: 'folder below which `scopegate` caches compiled code; default: `~/.cache`',
+  SCOPEGATE_MANAGEMENT__PORT: 'sets `management.port`',
+  XDG_CACHE_HOME: 'folder for caches; default: `~/.cache`',
 }
 
 /** @throws {Error} if the table and the code contain different variables. */

@@ -67,7 +67,9 @@ export const GatewayFile = Type.Object(
           certFile: FilePath('PEM file with the certificate and its intermediate certificates'),
           keyFile: FilePath('PEM file with the private key of the certificate'),
           minVersion: Type.Optional(
-            Type.Enum(['TLSv1.2', 'TLSv1.3'], { description: 'minimum version: TLSv1.2 or TLSv1.3' }),
+            Type.Enum(['TLSv1.2', 'TLSv1.3'], {
+              description: 'oldest accepted version of TLS: TLSv1.2 or TLSv1.3',
+            }),
           ),
           http2: Type.Optional(
             Type.Boolean({
@@ -107,10 +109,10 @@ export const GatewayFile = Type.Object(
       Type.Object(
         {
           name: Type.Enum(['x-forwarded-client-cert', 'x-client-cert', 'ssl-client-cert'], {
-            description: 'x-forwarded-client-cert, x-client-cert or ssl-client-cert',
+            description: 'name of the header: x-forwarded-client-cert, x-client-cert or ssl-client-cert',
           }),
           format: Type.Enum(['xfcc', 'pem-url', 'base64-der'], {
-            description: 'xfcc (Envoy), pem-url (nginx) or base64-der (HAProxy)',
+            description: 'encoding of the certificate: xfcc (Envoy), pem-url (nginx) or base64-der (HAProxy)',
           }),
         },
         { description: 'header with the client certificate from trusted proxies' },
@@ -164,7 +166,7 @@ export const GatewayFile = Type.Object(
       Type.Object(
         {
           upstream: Type.String({
-            description: 'upstream of the authorization server',
+            description: 'name of the authorization server in upstreams.yaml',
             minLength: 1,
             maxLength: 64,
           }),

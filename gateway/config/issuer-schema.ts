@@ -89,7 +89,9 @@ export const IssuerSchema = Type.Object(
           ),
           clientId: Type.String({ description: "the gateway's client_id", minLength: 1, maxLength: 100 }),
           clientSecretFile: FilePath("file with the gateway's client_secret"),
-          timeout: Type.Optional(TimeoutText('response timeout')),
+          timeout: Type.Optional(
+            TimeoutText('longest time from the call to the end of the response, with the time in the queue'),
+          ),
           maxConcurrent: Type.Optional(
             Type.Integer({
               description: 'maximum number of concurrent introspection requests',

@@ -13,7 +13,9 @@ export const PolicySourceSchema = Type.Object(
     }),
     folder: FilePath('folder of the policy files, read with the direct subfolders'),
     root: Type.Optional(
-      FilePath('folder that contains the real path of folder; default: folder can be a link to any folder'),
+      FilePath(
+        'folder that must contain folder after all symbolic links are resolved; default: folder can be a link to any folder',
+      ),
     ),
     owner: Type.Optional(
       Type.String({

@@ -28,7 +28,7 @@ export const ResourceSchema = Type.Object(
       }),
     ),
     documentation: Type.Optional(HttpAddress('documentation of the resource; default: /auth.md')),
-    policy: Type.Optional(HttpAddress('data usage policy of the resource')),
+    policy: Type.Optional(HttpAddress('page with the rules for the use of the data')),
     terms: Type.Optional(HttpAddress('terms of service of the resource')),
   },
   { description: 'a part of the API with its own tokens' },

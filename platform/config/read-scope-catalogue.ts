@@ -29,7 +29,9 @@ export const ScopeCatalogueFile = Type.Object(
           minLength: 1,
           maxLength: 64,
         }),
-        sensitivity: Type.Enum(['identity', 'read', 'write'], { description: 'identity, read or write' }),
+        sensitivity: Type.Enum(['identity', 'read', 'write'], {
+          description: 'kind of access: identity, read or write',
+        }),
         implies: Type.Optional(
           Type.Array(Type.String({ description: 'a scope of this file', minLength: 1, maxLength: 256 }), {
             description: 'scopes that this scope includes',

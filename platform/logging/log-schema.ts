@@ -21,7 +21,9 @@ export type LogConfig = {
 /** Keys of the section `log` that both services have. */
 export const LOG_KEYS = {
   level: Type.Optional(
-    Type.Enum([...LOG_LEVELS], { description: 'trace, debug, info, warn, error, fatal or silent' }),
+    Type.Enum([...LOG_LEVELS], {
+      description: 'lowest level of the lines in the log: trace, debug, info, warn, error, fatal or silent',
+    }),
   ),
   auditFile: Type.Optional(
     FilePath('file or named pipe for the audit lines; default: the log on standard output'),

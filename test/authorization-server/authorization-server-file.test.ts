@@ -38,7 +38,7 @@ protectedResources? {"maxItems":1000,"uniqueItems":true}: resources for which th
 protectedResources?[] {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path below the public URL
 dataDir {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: folder of the SQLite file and the generated keys
 store: the store of clients, grants and tokens
-store.type {"enum":["sqlite","redis","postgres"]}: sqlite, redis or postgres
+store.type {"enum":["sqlite","redis","postgres"]}: kind of the store: sqlite (for one server), redis or postgres
 redis?: only for store.type: redis
 redis?.url? {"type":"string","minLength":1,"maxLength":4096,"x-secret":true}: URL of one server: redis://… or rediss://…
 redis?.sentinel?: Sentinels that name the primary
@@ -82,12 +82,12 @@ lifetimes?.refreshToken? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","
 lifetimes?.refreshTokenMax? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: maximum lifetime of refresh tokens after the consent
 lifetimes?.session? {"type":"string","pattern":"^[0-9]{1,7}(ms|s|m|h|d)$","x-is":"a duration such as 250ms, 5s, 1m, 12h or 30d"}: lifetime of sign-in sessions
 accessTokens?: format of access tokens; with jwt, gateways can verify tokens without introspection
-accessTokens?.format? {"enum":["opaque","jwt"]}: opaque or jwt
+accessTokens?.format? {"enum":["opaque","jwt"]}: opaque (gateways validate it by introspection) or jwt (gateways verify its signature)
 accessTokens?.algorithm? {"enum":["ES256","EdDSA"]}: signature algorithm of JWTs: ES256 or EdDSA
 accessTokens?.resources? {"maxItems":1000}: token formats of single resources
 accessTokens?.resources?[]: the token format of one resource
 accessTokens?.resources?[].path {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path of protectedResources, or /
-accessTokens?.resources?[].format {"enum":["opaque","jwt"]}: opaque or jwt
+accessTokens?.resources?[].format {"enum":["opaque","jwt"]}: opaque (gateways validate it by introspection) or jwt (gateways verify its signature)
 refreshTokens?: use of refresh tokens
 refreshTokens?.repeatWindow? {"type":"string","pattern":"^((\\d|[1-9]\\d|[12]\\d\\d|300)s|[1-5]m)$","x-is":"a duration of whole seconds such as 30s or 2m, at most 5m"}: time in which a repeated refresh request gets the same response; 0s: a repeated request ends the grant
 registration?: dynamic client registration
@@ -133,7 +133,7 @@ compat?.defaultScope? {"type":"string","minLength":1}: scopes of an authorizatio
 compat?.optionalState? {"type":"boolean"}: true: authorization requests may omit state
 compat?.loopbackRedirects? {"type":"boolean"}: true: redirect URIs may name localhost and may omit the port
 signIn?: how people sign in
-signIn?.local? {"type":"boolean"}: false: no sign-in with a user name and password; default true
+signIn?.local? {"type":"boolean"}: whether people can sign in with a user name and password
 signIn?.providers? {"maxItems":20}: OpenID providers for sign-in
 signIn?.providers?[]: an OpenID provider
 signIn?.providers?[].name {"type":"string","pattern":"^[a-z0-9-]{1,32}$","x-is":"a name of 1 to 32 lower-case letters, digits and -, such as company"}: name of the provider, which is part of its redirect URI
@@ -174,7 +174,7 @@ canary?.scopes {"minItems":1,"maxItems":50,"uniqueItems":true}: scopes of each t
 canary?.scopes[] {"type":"string","minLength":1,"maxLength":256}: a scope that only reads
 canary?.resource? {"type":"string","maxLength":200,"pattern":"^(/|(/(?!\\.{1,2}(/|$))[A-Za-z0-9\\-._~]+)+)$","x-is":"a path such as /mcp, of letters, digits, -, ., _ and ~, without a trailing slash"}: a path of protectedResources, or / (default)
 log?: the log on standard output
-log?.level? {"enum":["trace","debug","info","warn","error","fatal","silent"]}: trace, debug, info, warn, error, fatal or silent
+log?.level? {"enum":["trace","debug","info","warn","error","fatal","silent"]}: lowest level of the lines in the log: trace, debug, info, warn, error, fatal or silent
 log?.auditFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file or named pipe for the audit lines; default: the log on standard output
 log?.format? {"enum":["default","ecs"]}: default, or ecs for the field names of the Elastic Common Schema
 tracing?: OpenTelemetry traces

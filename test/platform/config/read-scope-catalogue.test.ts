@@ -150,7 +150,7 @@ t.test('readScopeCatalogue() explains each problem and its remedy', async (t) =>
       'error C103 2:5:2 the key "name" is missing in scopes[0] (the name of the scope)',
       'error C103 2:5:2 the key "description" is missing in scopes[0] (the permission in plain words)',
       'error C103 2:5:2 the key "group" is missing in scopes[0] (heading of the scope on the consent page)',
-      'error C103 2:5:2 the key "sensitivity" is missing in scopes[0] (identity, read or write)',
+      'error C103 2:5:2 the key "sensitivity" is missing in scopes[0] (kind of access: identity, read or write)',
     ],
     [
       scopes('{ name: "a b", description: "", group: "", sensitivity: none, implies: [] }'),
