@@ -51,7 +51,7 @@ export const IMPORT: Command = {
       value: 'FROM=TO',
       repeated: true,
       description:
-        'Renames a scope of the document. Without =, the name of a YAML file of such pairs (FROM: TO).',
+        'Renames a scope of the document. A value without = is the name of a YAML file with lines FROM: TO.',
     },
     {
       name: 'catalogue',
