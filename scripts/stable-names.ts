@@ -41,7 +41,7 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
       ...unionsOf('gateway/tokens/revocation/verify-security-event.ts', 'EventFault').map((value) =>
         value.replace('err = ', ''),
       ),
-      ...['platform/ops', 'gateway/admin', 'gateway/console']
+      ...['platform/ops', 'platform/pages', 'gateway/admin', 'gateway/console']
         .flatMap(sourcesBelow)
         .flatMap(({ text }) => matches(text, /\berror: '(\w+)'/g)),
     ],
