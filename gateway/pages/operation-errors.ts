@@ -67,13 +67,17 @@ export const MANAGEMENT_ERRORS: Readonly<Record<string, ErrorExplanation>> = {
     operator: ['Add the name of the Service, or the name that Prometheus uses, to management.names.'],
   },
   access_denied: {
-    statuses: [403],
-    title: 'A web page sent the request',
+    statuses: [401, 403],
+    title: 'The management port denies the request',
     causes: [
-      'A web page of another origin sent the request. Only programs may change the state of a service.',
+      'Status 401: the page of the console requires a sign-in.',
+      'Status 403: a web page of another origin sent the request. Only programs may change the state of a service.',
     ],
-    client: ['Send the request from a program, without the header Origin.'],
-    operator: ['Use curl, or the console for its own forms.'],
+    client: [
+      'Status 401: sign in at /console/sign-in.',
+      'Status 403: send the request from a program, without the header Origin.',
+    ],
+    operator: ['Status 401: management.adminTokenFile contains the tokens for the sign-in.'],
   },
   invalid_request: {
     statuses: [400, 413, 415],
