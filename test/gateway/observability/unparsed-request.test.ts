@@ -23,6 +23,8 @@ t.test('unparsedEntry() returns an entry that contains no value from the receive
     caller: undefined,
     rateLimitRemaining: undefined,
     rateLimitRejected: undefined,
+    policyPlace: undefined,
+    tokenFault: undefined,
     scopesMissing: [],
     audience: undefined,
     condition: undefined,
