@@ -37,7 +37,7 @@ function withHint(decision: string, hint: string | undefined): string {
 function formatDecision(entry: Readonly<Record<string, unknown>>): string {
   const status = Number(entry['http.response.status_code'])
   const decision = String(entry['auth.decision'] ?? '-')
-  const reason = String(entry['auth.reason'] ?? '')
+  const reason = entry['auth.reason'] === undefined ? '' : `  ${String(entry['auth.reason'])}`
   const colour = decision === 'allow' ? 'green' : decision === '-' ? 'dim' : 'red'
   const who = entry['auth.client_id'] === undefined ? '' : `  client ${String(entry['auth.client_id'])}`
   const missing = Array.isArray(entry['auth.scopes_missing'])
@@ -53,7 +53,7 @@ function formatDecision(entry: Readonly<Record<string, unknown>>): string {
     `${String(entry['http.request.method'] ?? '-')} ${String(entry['url.path'] ?? '(no path)')}`,
     styleText(
       'dim',
-      `${String(entry['route'] ?? '-')}  ${reason}${who}${missing}${place}${sender}  ${String(entry['duration_ms'])} ms`,
+      `${String(entry['route'] ?? '-')}${reason}${who}${missing}${place}${sender}  ${String(entry['duration_ms'])} ms`,
     ),
   ].join('  ')
 }
