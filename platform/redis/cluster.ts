@@ -127,7 +127,10 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
   try {
     await firstConnection(cluster)
     await Promise.all(cluster.nodes('master').map(whenReady))
-    const info = String(await cluster.cluster('INFO'))
+    // The client itself could send the command to a primary that is away.
+    const ready = cluster.nodes('master').find(isReady)
+    if (ready === undefined) throw new Error('no node is available')
+    const info = String(await ready.cluster('INFO'))
     if (info.includes('cluster_state:fail')) throw new Error('cluster_state:fail')
   } catch (error) {
     const cause = error instanceof Error && /cluster_state/.test(error.message) ? error : (lastError ?? error)
