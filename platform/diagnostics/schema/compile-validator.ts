@@ -1,4 +1,5 @@
-import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import { Ajv, type ErrorObject, type KeywordCxt, type ValidateFunction } from 'ajv'
+import { callRef } from 'ajv/dist/vocabularies/core/ref.js'
 import type { TSchema } from 'typebox'
 import { capPerCode } from '../collect-problems.ts'
 import { type Diagnostic, diagnostic, type SourceLocation } from '../diagnostic.ts'
@@ -23,6 +24,8 @@ export type Explain = (violation: Violation) => Explanation | undefined
  * - `x-secret`: marks a value that must never be shown.
  */
 const OUR_KEYWORDS = ['x-is', 'x-keys', 'x-path', 'x-secret']
+/** Keyword of a part that is compiled when a value first has this part. */
+const DEFERRED = 'x-deferred'
 
 /**
  * Creates a validator of plain data for a TypeBox schema. Every object with listed keys is closed: other keys are
@@ -65,16 +68,54 @@ export function compileValidator(
  */
 const COMPILED = new WeakMap<TSchema, ValidateFunction>()
 
-let ajv: Ajv2020 | undefined
+let ajv: Ajv | undefined
 
-/** Compiles a schema on first use, because most runs do not use most schemas. */
+/**
+ * Compiles a schema on first use, because most runs do not use most schemas. The compilation of all parts would take a
+ * quarter of the CPU time of a start.
+ */
 function compile(schema: TSchema): ValidateFunction {
-  ajv ??= createAjv()
-  return ajv.compile(closeObjects(JSON.parse(JSON.stringify(schema))))
+  return compileClosed(closeObjects(JSON.parse(JSON.stringify(schema))))
 }
 
-function createAjv(): Ajv2020 {
-  const ajv = new Ajv2020({
+function compileClosed(schema: Record<string, unknown>): ValidateFunction {
+  ajv ??= createAjv()
+  return ajv.compile(deferParts(schema))
+}
+
+/** Replaces each object below `schema` that lists its keys. The description remains for messages. */
+function deferParts(schema: Record<string, unknown>): Record<string, unknown> {
+  const part = (value: unknown): unknown => {
+    if (!isRecord(value)) return value
+    if (!('properties' in value)) return deferParts(value)
+    return { description: value['description'], [DEFERRED]: value }
+  }
+  const entries = Object.entries(schema).map(([keyword, value]): [string, unknown] => {
+    if (isRecord(value) && /^(p|patternP)roperties$/.test(keyword))
+      return [keyword, Object.fromEntries(Object.entries(value).map(([key, one]) => [key, part(one)]))]
+    if (keyword === 'items' || keyword === 'additionalProperties') return [keyword, part(value)]
+    if (Array.isArray(value) && /Of$/.test(keyword)) return [keyword, value.map(deferParts)]
+    return [keyword, value]
+  })
+  return Object.fromEntries(entries)
+}
+
+/** Generates the call of the validator of a part. The errors of the part have the location in the complete value. */
+function callPart(context: KeywordCxt): void {
+  let validate: ValidateFunction | undefined
+  const call: Pick<ValidateFunction, 'errors'> & ((...args: Parameters<ValidateFunction>) => boolean) = (
+    ...args
+  ) => {
+    validate ??= compileClosed(context.schema)
+    const isValid = validate(...args)
+    call.errors = validate.errors ?? null
+    return isValid
+  }
+  callRef(context, context.gen.scopeValue('validate', { ref: call }))
+}
+
+function createAjv(): Ajv {
+  const ajv = new Ajv({
     allErrors: true,
     verbose: true,
     strict: true,
@@ -88,6 +129,7 @@ function createAjv(): Ajv2020 {
     code: { optimize: false },
   })
   ajv.addVocabulary(OUR_KEYWORDS)
+  ajv.addKeyword({ keyword: DEFERRED, schemaType: 'object', code: callPart })
   // Ajv's uniqueItems is O(n²), and a hostile list can have 100,000 items.
   ajv.removeKeyword('uniqueItems')
   ajv.addKeyword({
