@@ -121,23 +121,6 @@ t.test('follows MOVED, ASK and TRYAGAIN while a slot moves', async (t) => {
   t.equal(await redis.get(`${tag}:b`), '2', 'MOVED')
 })
 
-t.test('connects while a primary is away, if the other primaries accept commands', async (t) => {
-  const configure = (name: string, value: string) =>
-    Promise.all(cluster.nodes.map(({ redis }) => redis.config('SET', name, value)))
-  await configure('cluster-require-full-coverage', 'no')
-  await configure('cluster-replica-no-failover', 'yes')
-  await first?.kill()
-  for (let attempt = 0; attempt < 10; attempt += 1) {
-    const redis = await openRedis(connection)
-    t.equal(redis.status, 'ready')
-    redis.disconnect()
-  }
-  await first?.start()
-  await configure('cluster-replica-no-failover', 'no')
-  await configure('cluster-require-full-coverage', 'yes')
-  await until('the cluster is complete', () => everyNodeSays('cluster_state:ok'))
-})
-
 t.test('after a failover, writes to all shards work again within 2 s, and no command hangs', async (t) => {
   const { lines, writeAll } = await openLogged(t)
   t.equal(await writeAll(), true)
