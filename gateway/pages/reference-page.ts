@@ -66,7 +66,7 @@ ${group.map((operation) => renderOperation(operation, resources))}</section>\n`,
     hasReference: true,
     body,
     script: REFERENCE_SCRIPT,
-    connects: issuerOrigins(resources, baseUrl),
+    connects: options.clientId === undefined ? [] : issuerOrigins(resources, baseUrl),
   })
 }
 
@@ -105,7 +105,7 @@ ${
 <details><summary>Use another access token</summary>
 <form id="own-token"><label for="token">Access token</label>
 <input type="password" id="token" name="token" autocomplete="off" spellcheck="false"><button>Use this token</button></form></details>
-<p class="hint">This page keeps tokens only in its memory. Reload the page to discard them.</p>
+<p class="hint">This page keeps tokens only in its memory. It revokes the tokens of a sign-in when you sign in again, reload or leave the page.</p>
 </section>`
 }
 

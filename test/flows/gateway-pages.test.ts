@@ -139,12 +139,24 @@ async function signIn(page: Page): Promise<LooseJson> {
   return body
 }
 
+async function useToken(page: Page, token: string): Promise<void> {
+  await page.getByText('Use another access token').click()
+  await page.getByLabel('Access token', { exact: true }).fill(token)
+  await page.getByRole('button', { name: 'Use this token' }).click()
+}
+
+/** Returns the status of a request with the token. */
+async function statusWith(token: string): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` }
+  return (await fetch(`${baseUrl}/api/account`, { headers })).status
+}
+
 t.test('/docs signs in, calls a protected route, requests a missing scope, and signs out', async (t) => {
   const { page, faults } = await openTab(t)
   await page.goto(`${baseUrl}/docs`)
   t.match(await call(page, 'GET', '/api/account'), /^200 .*"subject": null/s, 'an anonymous request')
 
-  await signIn(page)
+  const { access_token: first } = await signIn(page)
   t.match(await call(page, 'GET', '/api/account'), /^200 .*"subject": "\w+"/s, 'a request with a token')
   t.match(
     await call(page, 'PATCH', '/api/appearance', COLOUR),
@@ -152,6 +164,7 @@ t.test('/docs signs in, calls a protected route, requests a missing scope, and s
   )
 
   const { access_token: token } = await signIn(page)
+  t.equal(await statusWith(first), 401, 'the second sign-in has revoked the first token')
   t.match(await call(page, 'PATCH', '/api/appearance', COLOUR), /^200 /)
   const stored = await page.evaluate('[localStorage.length, sessionStorage.length, document.cookie]')
   t.same(stored, [0, 0, ''], 'the page stores nothing')
@@ -159,20 +172,28 @@ t.test('/docs signs in, calls a protected route, requests a missing scope, and s
 
   await page.getByRole('button', { name: 'Sign out' }).click()
   await statusOf(page).getByText('Requests have no token.').waitFor()
-  const revoked = await fetch(`${baseUrl}/api/account`, { headers: { authorization: `Bearer ${token}` } })
-  t.equal(revoked.status, 401, 'the token is revoked')
+  t.equal(await statusWith(token), 401, 'the token is revoked')
   t.same(
     faults.filter((fault) => !fault.includes('status of 403')),
     [],
   )
 })
 
+t.test('/docs revokes its token when the person reloads the page or enters another token', async (t) => {
+  const { page } = await openTab(t)
+  await page.goto(`${baseUrl}/docs`)
+  for (const leave of [() => page.reload(), () => useToken(page, 'another-token')]) {
+    const { access_token: token } = await signIn(page)
+    t.equal(await statusWith(token), 200)
+    await leave()
+    await until('the revocation', async () => (await statusWith(token)) === 401)
+  }
+})
+
 t.test('/docs accepts a token of the person, and keeps no text of the token in the form', async (t) => {
   const { page } = await openTab(t)
   await page.goto(`${baseUrl}/docs`)
-  await page.getByText('Use another access token').click()
-  await page.getByLabel('Access token', { exact: true }).fill('not-a-token')
-  await page.getByRole('button', { name: 'Use this token' }).click()
+  await useToken(page, 'not-a-token')
   t.equal(await page.getByLabel('Access token', { exact: true }).inputValue(), '')
   t.match(await call(page, 'GET', '/api/account'), /^401 .*invalid_token/s)
 })
@@ -252,7 +273,7 @@ const ATTACKS: readonly (readonly [name: string, answer: (state: string) => Answ
   [
     'with a denial',
     (state) => ({ state, iss: baseUrl, error: 'access_denied', error_description: '<b>no</b>' }),
-    /No access: <b>no<\/b>/,
+    /access_denied \(<b>no<\/b>\)/,
   ],
 ]
 

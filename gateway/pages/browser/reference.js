@@ -13,6 +13,25 @@ let stopWaiting = () => undefined
 /** An error whose message is for the person. */
 class Problem extends Error {}
 
+const REDIRECT_URI = `${settings.baseUrl}/docs/signed-in`
+const CLIENT_REMEDY = `the operator must register the public client "${settings.clientId}" with the redirect URI ${REDIRECT_URI} at the issuer, and write the client ID into docs.clientId.`
+/** Remedy by error code. RFC 6749 sections 4.1.2.1 and 5.2. */
+const REMEDIES = new Map([
+  ['access_denied', 'You or the issuer denied the access. Use another account, or select fewer scopes.'],
+  ['invalid_scope', 'The issuer does not grant these scopes to this client. Select fewer scopes.'],
+  ['invalid_client', `To correct the client, ${CLIENT_REMEDY}`],
+  ['unauthorized_client', `To correct the client, ${CLIENT_REMEDY}`],
+])
+
+const CORS_REMEDY = `The operator must check at the issuer: the browser can reach the issuer, the endpoints have the origin of the issuer, and the client may send CORS requests from ${settings.baseUrl}. You can use another access token.`
+
+function rejection(error, description) {
+  const what = description === undefined ? error : `${error} (${description})`
+  return new Problem(
+    `The issuer rejected the sign-in: ${what}. ${REMEDIES.get(error) ?? 'Sign in again, or ask the operator.'}`,
+  )
+}
+
 // Sign-in ------------------------------------------------------------------------------------------------------------
 
 async function signIn(resource) {
@@ -28,21 +47,26 @@ async function signIn(resource) {
     const clientId = settings.clientId ?? (await register(server))
     const state = randomText()
     const verifier = randomText()
-    const redirectUri = `${settings.baseUrl}/docs/signed-in`
     const target = endpoint(server, 'authorization_endpoint')
     const request = {
       response_type: 'code',
       client_id: clientId,
-      redirect_uri: redirectUri,
+      redirect_uri: REDIRECT_URI,
       scope: chosenScopes().join(' '),
       code_challenge: await challengeOf(verifier),
       code_challenge_method: 'S256',
       state,
       resource: resource.identifier,
     }
-    for (const [name, value] of Object.entries(request)) target.searchParams.set(name, value)
+    for (const [name, value] of Object.entries(request))
+      if (value !== '') target.searchParams.set(name, value)
+    // Some issuers revoke all grants of the client together. A later revocation would revoke the new token.
+    await revoke(resource).catch(() => undefined)
     const answer = waitForResponse(state)
     popup.location.replace(target.href)
+    // The issuer shows a wrong client or redirect URI only in its own window.
+    if (settings.clientId !== undefined)
+      showAccess(`Continue in the sign-in window. If the window shows an error: ${CLIENT_REMEDY}`)
     const response = await answer
     // RFC 9207 section 2.4: a response of another server must not reach the token endpoint.
     const isFromIssuer =
@@ -51,13 +75,11 @@ async function signIn(resource) {
         : response.iss === resource.issuer
     if (!isFromIssuer) throw new Problem('The response is from another server. Sign in again.')
     if (typeof response.code !== 'string')
-      throw new Problem(
-        `No access: ${response.error_description ?? response.error ?? 'the response has no code'}`,
-      )
+      throw rejection(response.error ?? 'the response has no code', response.error_description)
     const token = await postForm(endpoint(server, 'token_endpoint'), {
       grant_type: 'authorization_code',
       code: response.code,
-      redirect_uri: redirectUri,
+      redirect_uri: REDIRECT_URI,
       client_id: clientId,
       code_verifier: verifier,
       resource: resource.identifier,
@@ -80,20 +102,24 @@ async function signIn(resource) {
 /** Reads the metadata of the issuer: RFC 8414, or else OpenID Connect Discovery. */
 async function discover({ issuer, metadataUrls }) {
   for (const url of metadataUrls) {
-    const response = await send(url, { headers: { accept: 'application/json' } })
-    if (!response.ok) continue
+    // A server can send 404 without CORS headers.
+    const response = await send(url, { headers: { accept: 'application/json' } }).catch(() => undefined)
+    if (response?.ok !== true) continue
     const metadata = await response.json()
     // RFC 8414 section 3.3.
     if (metadata.issuer !== issuer) throw new Problem('The metadata belongs to another issuer.')
     return metadata
   }
-  throw new Problem(`The issuer ${issuer} has no metadata.`)
+  throw new Problem(`This page cannot read the metadata of the issuer ${issuer}. ${CORS_REMEDY}`)
 }
 
 /** Returns an endpoint of the metadata. Another scheme, such as `javascript:`, would run code in this page. */
 function endpoint(metadata, name) {
   const url = URL.parse(metadata[name])
-  const isSecure = url?.protocol === 'https:' || (url?.protocol === 'http:' && url.origin === location.origin)
+  const isLoopback = url?.hostname === 'localhost' || /^127(?:\.\d+){3}$|^\[::1\]$/.test(url?.hostname)
+  const isSecure =
+    url?.protocol === 'https:' ||
+    (url?.protocol === 'http:' && (isLoopback || url.origin === location.origin))
   if (!isSecure) throw new Problem(`The metadata of the issuer has no valid ${name}.`)
   return url
 }
@@ -102,13 +128,13 @@ function endpoint(metadata, name) {
 async function register(server) {
   if (!settings.registers) throw new Problem('The operator has configured no client for this page.')
   if (registered === undefined) {
-    const response = await send(endpoint(server, 'registration_endpoint'), {
+    const response = await call(endpoint(server, 'registration_endpoint'), {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({
         client_name: 'API reference',
         application_type: 'native',
-        redirect_uris: [`${settings.baseUrl}/docs/signed-in`],
+        redirect_uris: [REDIRECT_URI],
         token_endpoint_auth_method: 'none',
       }),
     })
@@ -134,16 +160,21 @@ function waitForResponse(state) {
   })
 }
 
-async function signOut(resource) {
-  const token = tokens.get(resource.identifier)
+/**
+ * Discards the token of a resource, and revokes a token of the sign-in. RFC 7009. `keepalive`: the browser also sends the
+ * requests when it leaves the page.
+ */
+async function revoke(resource) {
+  const { value, refresh, clientId, revocationEndpoint } = tokens.get(resource.identifier) ?? {}
   tokens.delete(resource.identifier)
-  if (!token?.revocationEndpoint) return
-  for (const value of [token.refresh, token.value])
-    if (typeof value === 'string')
-      await send(token.revocationEndpoint, {
-        method: 'POST',
-        body: new URLSearchParams({ token: value, client_id: token.clientId }),
-      })
+  if (!revocationEndpoint) return
+  const values = [refresh, value].filter((one) => typeof one === 'string')
+  await Promise.all(
+    values.map((token) => {
+      const body = new URLSearchParams({ token, client_id: clientId })
+      return call(revocationEndpoint, { method: 'POST', body, keepalive: true })
+    }),
+  )
 }
 
 function randomText() {
@@ -162,13 +193,21 @@ function base64url(bytes) {
 }
 
 async function postForm(url, fields) {
-  return readJson(await send(url, { method: 'POST', body: new URLSearchParams(fields) }))
+  return readJson(await call(url, { method: 'POST', body: new URLSearchParams(fields) }))
+}
+
+/** Calls an endpoint of the issuer. The browser hides why a response is missing. */
+async function call(url, options) {
+  try {
+    return await send(url, options)
+  } catch {
+    throw new Problem(`This page got no response from ${url.origin}${url.pathname}. ${CORS_REMEDY}`)
+  }
 }
 
 async function readJson(response) {
   const body = await response.json().catch(() => ({}))
-  if (!response.ok)
-    throw new Problem(`${response.status} ${body.error ?? ''}: ${body.error_description ?? ''}`)
+  if (!response.ok) throw rejection(body.error ?? `status ${response.status}`, body.error_description)
   return body
 }
 
@@ -218,10 +257,7 @@ async function run(action, progress) {
     await action()
     showAccess()
   } catch (error) {
-    showAccess(
-      error instanceof Problem ? error.message : `The server cannot be reached: ${error.message}`,
-      true,
-    )
+    showAccess(error instanceof Problem ? error.message : `The sign-in failed: ${error.message}`, true)
   }
 }
 
@@ -229,7 +265,7 @@ document.getElementById('sign-in').addEventListener('click', () => {
   run(() => signIn(resourceNow()), 'Continue in the sign-in window.')
 })
 document.getElementById('sign-out').addEventListener('click', () => {
-  run(() => signOut(resourceNow()), 'Signing out.')
+  run(() => revoke(resourceNow()), 'Signing out.')
 })
 document.getElementById('resource')?.addEventListener('change', () => showAccess())
 scopesField.addEventListener('change', showScopeCount)
@@ -238,8 +274,18 @@ document.getElementById('own-token').addEventListener('submit', (event) => {
   const input = event.target.elements.token
   const value = input.value.trim()
   input.value = ''
-  if (value !== '') tokens.set(resourceNow().identifier, { value })
+  if (value === '') return
+  const resource = resourceNow()
+  revoke(resource).catch(() => undefined)
+  tokens.set(resource.identifier, { value })
   showAccess()
+})
+addEventListener('pagehide', () => {
+  for (const resource of settings.resources) revoke(resource).catch(() => undefined)
+})
+// The browser can restore the page later, without its tokens.
+addEventListener('pageshow', ({ persisted }) => {
+  if (persisted) showAccess()
 })
 
 // Operations ---------------------------------------------------------------------------------------------------------
@@ -432,7 +478,8 @@ function explain(response, body) {
     !/^[a-z_]+$/.test(code)
   )
     return []
-  const link = element('a', { href: `/docs/errors/${code}` }, code)
+  // In this window, the link would end the sign-in.
+  const link = element('a', { href: `/docs/errors/${code}`, target: '_blank' }, code)
   const text = element('p', { class: 'notice' }, 'The gateway rejected the request: ', link, '. ')
   const missing = typeof body.scope === 'string' ? body.scope.split(' ') : []
   const inputs = [...scopesField.querySelectorAll('input')].filter(({ value }) => missing.includes(value))

@@ -139,14 +139,19 @@ t.test('every page has a strict content security policy, and no other page can f
 })
 
 t.test('/docs connects only to its own origin and to the first issuer of each resource', async (t) => {
-  const { gateway } = await startGatewayUnderTest(t, {
-    change: (config) => ({
-      ...config,
-      authorizationServer: undefined,
-      issuers: config.issuers.map((one) => ({ ...one, issuer: 'https://login.example/tenant' })),
-      docs: { enabled: true, clientId: 'reference' },
-    }),
-  })
+  const startWith = (clientId: string | undefined) =>
+    startGatewayUnderTest(t, {
+      change: (config) => ({
+        ...config,
+        authorizationServer: undefined,
+        issuers: config.issuers.map((one) => ({ ...one, issuer: 'https://login.example/tenant' })),
+        docs: { enabled: true, clientId },
+      }),
+    })
+  const { gateway: withoutClient } = await startWith(undefined)
+  const plain = await fetch(`${withoutClient.url}/docs`)
+  t.match(plain.headers.get('content-security-policy'), "connect-src 'self';", 'no sign-in')
+  const { gateway } = await startWith('reference')
   const response = await fetch(`${gateway.url}/docs`)
   t.match(response.headers.get('content-security-policy'), "connect-src 'self' https://login.example;")
   const settings = /data-settings="([^"]+)"/.exec(await response.text())?.[1]?.replaceAll('&#34;', '"') ?? ''
