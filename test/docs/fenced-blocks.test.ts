@@ -8,6 +8,7 @@ import { aTerminal } from '../fixtures/a-terminal.ts'
 import {
   type FencedBlock,
   fencedBlocksOf,
+  hasKey,
   pagesOfSection,
   readRepositoryFile,
 } from '../fixtures/repository-texts.ts'
@@ -28,14 +29,12 @@ const CLAIMS: Readonly<Record<string, Readonly<Record<string, string>>>> = JSON.
 const PAGES = ['Start', 'How-to guides', 'Operate']
   .flatMap(pagesOfSection)
   .filter((page) => !page.startsWith('examples/'))
-/** A key can contain the opening fence. */
-const contains = ({ info, text }: FencedBlock, key: string) => `\`\`\`${info}\n${text}\`\`\``.includes(key)
 const claims = (page: string) => Object.entries(CLAIMS[page] ?? {})
 
 t.test('each fenced block has exactly one entry in the list', async (t) => {
   for (const page of PAGES)
     for (const block of fencedBlocksOf(page)) {
-      const keys = claims(page).filter(([key]) => key !== '*' && contains(block, key))
+      const keys = claims(page).filter(([key]) => key !== '*' && hasKey(block, key))
       const count = keys.length === 0 && CLAIMS[page]?.['*'] !== undefined ? 1 : keys.length
       t.equal(count, 1, `${page}: ${count} entries for the block\n${block.text}`)
     }
@@ -50,7 +49,7 @@ t.test('each entry of the list belongs to one block', async (t) => {
   for (const page of PAGES)
     for (const [key] of claims(page)) {
       const blocks = fencedBlocksOf(page)
-      const found = blocks.filter((block) => contains(block, key))
+      const found = blocks.filter((block) => hasKey(block, key))
       if (key === '*') t.ok(blocks.length > 0, page)
       else t.equal(found.length, 1, `${page}: ${key}`)
     }
@@ -70,7 +69,7 @@ t.test('the named examples contain the blocks', async (t) => {
   for (const page of PAGES)
     for (const [key, claim] of claims(page)) {
       if (!claim.startsWith('examples/')) continue
-      const block = fencedBlocksOf(page).find((block) => contains(block, key))
+      const block = fencedBlocksOf(page).find((block) => hasKey(block, key))
       t.ok(readRepositoryFile(claim).includes(block?.text ?? key), `${claim} contains ${key}`)
     }
 })
@@ -79,7 +78,7 @@ t.test('scopegate check accepts each block of a configuration file', async (t) =
   for (const page of PAGES)
     for (const [key, claim] of claims(page)) {
       if (!/^(?:config|policies)\//.test(claim)) continue
-      const block = fencedBlocksOf(page).find((block) => contains(block, key))
+      const block = fencedBlocksOf(page).find((block) => hasKey(block, key))
       if (block !== undefined) await checkBlock(t, { page, block, claim })
     }
 })

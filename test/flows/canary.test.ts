@@ -7,6 +7,7 @@ import { ENDPOINTS, REVOCATION_STREAM_PATH } from '../../oauth/endpoints.ts'
 import { readAlerts } from '../fixtures/alert-rules.ts'
 import { captureLog, recordCredential } from '../fixtures/capture.ts'
 import { findMetricUses } from '../fixtures/metric-uses.ts'
+import { documentedBlock } from '../fixtures/repository-texts.ts'
 import { makeSecret } from '../fixtures/rotating-services.ts'
 import { COMMAND, runCommand } from '../fixtures/run-command.ts'
 import { scrape } from '../fixtures/scrape.ts'
@@ -18,19 +19,7 @@ import { until } from '../fixtures/until.ts'
 const folder = t.testdir({
   demo: {},
   // The shipped policies let anonymous callers read.
-  policies: {
-    'probe.policy.yaml': `apiVersion: scopegate/v1
-kind: Policy
-name: probe
-upstream: learning-platform
-routes:
-  - name: list-courses
-    match: { methods: [GET], path: /api/courses }
-    anonymous: deny
-    upstreamAuth: assertion
-    scopes: { all: [courses:read] }
-`,
-  },
+  policies: { 'probe.policy.yaml': documentedBlock('docs/canary.md', 'kind: Policy') },
 })
 const secretFile = join(folder, 'gateway-client-secret')
 const canaryFile = join(folder, 'canary-secret')
@@ -70,7 +59,7 @@ const [first, second, deaf] = await Promise.all([
   startService(t, 'gateway', settings),
 ])
 const canary = (gateways: readonly string[], ...others: readonly string[]): readonly string[] => [
-  ...['canary', '--issuer', baseUrl, '--secret-file', canaryFile, '--path', '/api/courses?limit=1'],
+  ...['canary', '--issuer', baseUrl, '--secret-file', canaryFile, '--path', '/api/probe?limit=1'],
   ...gateways.flatMap((url) => ['--gateway', url]),
   ...others,
 ]
@@ -131,4 +120,17 @@ t.test('the canary detects a gateway that receives no revocations', async (t) =>
   t.match(output, new RegExp(`${second.url} +\\d\\.\\d+ +rejects the revoked token`))
   t.match(output, new RegExp(`${deaf.url} +- +accepts the revoked token`))
   t.match(output, `stage reject: no 401 within 1 s from ${deaf.url}. Check the revocation stream`)
+})
+
+t.test('the command of docs/canary.md measures both gateways', async (t) => {
+  const command = documentedBlock('docs/canary.md', 'scopegate canary --once')
+    .replace('https://login.example.com', baseUrl)
+    .replace('http://10.0.0.11:8080', first.url)
+    .replace('http://10.0.0.12:8080', second.url)
+    .replace('--secret-file canary-secret', `--secret-file ${canaryFile}`)
+  const [, ...args] = command.replaceAll('\\\n', '').trim().split(/ +/)
+  const { code, output } = await runCommand(args)
+  t.equal(code, 0, output)
+  for (const { url } of [first, second])
+    t.match(output, new RegExp(`${url} +\\d\\.\\d+ +rejects the revoked token`))
 })

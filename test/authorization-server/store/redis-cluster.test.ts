@@ -12,6 +12,7 @@ import { PARTITIONED } from '../../../platform/redis/key-layout.ts'
 import { openRedis } from '../../../platform/redis/redis.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 import { startCluster } from '../../fixtures/redis-cluster.ts'
+import { documentedBlock } from '../../fixtures/repository-texts.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { until } from '../../fixtures/until.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
@@ -423,7 +424,7 @@ t.test('the next sweep completes an interrupted removal of an account', async (t
 })
 
 t.test(
-  'data of one server are complete after a copy with redis-cli and the move into the partitions',
+  'data of one server are complete after the documented copy with redis-cli and the move into the partitions',
   async (t) => {
     await cluster.empty()
     const source = await startRedis({ folder: t.testdir() })
@@ -448,10 +449,10 @@ t.test(
     const client = new Redis(source.url)
     t.teardown(() => client.disconnect())
     const before = await client.dbsize()
-    await promisify(execFile)('redis-cli', [
-      ...['--cluster', 'import', String(cluster.addresses[0])],
-      ...['--cluster-from', `127.0.0.1:${source.port}`, '--cluster-copy'],
-    ])
+    const command = documentedBlock('docs/connect-redis.md', 'redis-cli --cluster import')
+      .replace('redis-0:6379', String(cluster.addresses[0]))
+      .replace('old-redis:6379', `127.0.0.1:${source.port}`)
+    await promisify(execFile)('bash', ['-euc', command])
     t.equal(await client.dbsize(), before, 'the old server keeps its data')
 
     const store = await openAgain(t)
