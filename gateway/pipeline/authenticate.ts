@@ -5,6 +5,7 @@ import { tokenKind } from '../tokens/cache/token-kind.ts'
 import type { TokenStatus } from '../tokens/cache/token-status.ts'
 import { UnverifiableError } from '../tokens/unverifiable-error.ts'
 import type { CanonicalContext } from './request-context.ts'
+import { traced } from './request-spans.ts'
 
 /** `Retry-After` of an error without a retry time. A restarting issuer is usually available again after this time. */
 const RETRY_AFTER_SECONDS = 2
@@ -42,7 +43,11 @@ export function validateAccessToken(
   const { token, resource, requestId, services } = context
   if (token === undefined) return undefined
   const isFirst = context.caller === undefined
-  const status = services.tokenValidator.validate(token, resource.issuers, route.claims, undefined, requestId)
+  const { tokenValidator } = services
+  const { issuers } = resource
+  const status =
+    tokenValidator.cached(token, issuers, route.claims) ??
+    traced(context, () => tokenValidator.check(token, issuers, route.claims, undefined, requestId))
   if (status instanceof Promise) return awaitStatus(context, token, status, isFirst)
   if (isFirst) countValidation(context, token, 'hit')
   return applyStatus(context, status)

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Span } from '../../platform/tracing/tracing.ts'
 import type { DecisionHeaders, DecisionProtocol } from '../config/gateway-config.ts'
 import type { UpgradedConnection } from '../server/upgraded-connection.ts'
 import { createCertificateReader } from './client-certificate.ts'
@@ -103,11 +102,6 @@ function run(context: RequestContext, first: number): void {
   }
 }
 
-/** Runs the stages so that calls to an issuer get a span below the server span of a recorded request. */
-function runTraced(context: RequestContext, span: Span): void {
-  context.services.tracing?.run(span, () => run(context, 0))
-}
-
 /** Continues after the promise of a stage, unless the client has closed the connection. */
 function resumeAfter(pending: Promise<StageResult>, context: RequestContext, next: number): void {
   const { responder } = context.services
@@ -137,9 +131,7 @@ export function createPipeline(options: PipelineOptions, handOver?: HandOver): P
       try {
         context = createContext(services, request, response, upgraded)
         tracker.start(context)
-        const { span } = context
-        if (span?.isRecording() === true) runTraced(context, span)
-        else run(context, 0)
+        run(context, 0)
       } catch (error) {
         if (context === undefined) responder.fail500Early(response, error)
         else responder.fail500(context, error)

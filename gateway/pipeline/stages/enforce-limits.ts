@@ -9,6 +9,7 @@ import {
 import { rateLimitKey } from '../../limits/rate-limit-key.ts'
 import { takeAll } from '../../limits/take-all.ts'
 import type { MatchedContext } from '../request-context.ts'
+import { traced } from '../request-spans.ts'
 
 /**
  * Rejects a body whose announced length exceeds the limit, before the gateway reads the body. Builds the upstream path.
@@ -28,7 +29,9 @@ export function enforceLimits(
   const rateLimit = route.kind === 'authorization_server' ? undefined : route.rateLimit
   if (rateLimit === undefined) return undefined
   if ('shared' in rateLimit) return enforceSharedLimits(context, rateLimit)
-  const state = services.rateLimiter.take(rateLimit, rateLimitKey(rateLimit, caller, clientAddress))
+  const state = traced(context, () =>
+    services.rateLimiter.take(rateLimit, rateLimitKey(rateLimit, caller, clientAddress)),
+  )
   return state instanceof Promise
     ? // The client may have closed the connection before the promise resolves. The metric excludes this request.
       state.then((known) =>
@@ -42,7 +45,7 @@ function enforceSharedLimits(
   limits: RouteLimits,
 ): Rejection | undefined | Promise<Rejection | undefined> {
   const { caller, clientAddress, services } = context
-  const result = takeAll(services.rateLimiter, limits, caller, clientAddress)
+  const result = traced(context, () => takeAll(services.rateLimiter, limits, caller, clientAddress))
   return result instanceof Promise
     ? result.then(({ limit, state }) =>
         context.response.destroyed ? undefined : applyRateLimit(context, limit, state),

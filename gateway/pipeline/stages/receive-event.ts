@@ -3,6 +3,7 @@ import type { EventsRoute } from '../../snapshot/route.ts'
 import type { EventOutcome } from '../../tokens/revocation/event-receiver.ts'
 import { readBody } from '../read-body.ts'
 import type { MatchedContext, RequestContext } from '../request-context.ts'
+import { traced } from '../request-spans.ts'
 import { type LocalReply, sendContinue } from '../send-reply.ts'
 
 /** Deadline for the body. Even a slow connection transfers an 8 KiB token in this time. Milliseconds. */
@@ -35,7 +36,8 @@ async function receiveSecurityEvent(
   const body = await readBody(request, { limitBytes: route.bodyLimitBytes, timeoutMs: BODY_TIMEOUT_MS })
   if (body === 'too_large') return { rejected: 'body_too_large', limitBytes: route.bodyLimitBytes }
   if (body === 'too_slow') return { rejected: 'body_timed_out' }
-  return toReply(context, await route.receive(body.bytes.toString('latin1'), context))
+  const event = body.bytes.toString('latin1')
+  return toReply(context, await traced(context, () => route.receive(event, context)))
 }
 
 function toReply(

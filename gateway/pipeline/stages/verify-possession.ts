@@ -2,6 +2,7 @@ import type { Rejection } from '../../../policy-engine/decide/rejection.ts'
 import { verifyProof } from '../../tokens/binding/verify-dpop-proof.ts'
 import { isRequestAddress } from '../is-request-address.ts'
 import type { MatchedContext } from '../request-context.ts'
+import { traced } from '../request-spans.ts'
 
 /**
  * Verifies the proof of possession of a request: its DPoP proof, or its client certificate. The stage inspects only the
@@ -26,16 +27,20 @@ export function verifyPossession(
     return undefined
   }
   const { method, canonical } = context
-  const proof = verifyProof(
-    canonical.headers.proof ?? '',
-    {
-      method,
-      isAddress: (address) => isRequestAddress(address, canonical.path, { ...services.targetRules, method }),
-      token,
-      nowSeconds: services.nowMs() / 1_000,
-      thumbprint: caller.confirmation.thumbprint,
-    },
-    services.proofs,
+  const { thumbprint } = caller.confirmation
+  const proof = traced(context, () =>
+    verifyProof(
+      canonical.headers.proof ?? '',
+      {
+        method,
+        isAddress: (address) =>
+          isRequestAddress(address, canonical.path, { ...services.targetRules, method }),
+        token,
+        nowSeconds: services.nowMs() / 1_000,
+        thumbprint,
+      },
+      services.proofs,
+    ),
   )
   return proof instanceof Promise
     ? proof.then((verified) => applyProof(context, verified))

@@ -30,24 +30,32 @@ export type TokenValidatorOptions = {
 
 export type TokenValidator = {
   /**
-   * Returns a cached status, or else a promise of the status. Concurrent calls with one token share one lookup. While
+   * Returns the status in the cache. A cached status without a needed claim is not used.
+   * @param issuers the array that `check()` gets.
+   * @param wanted claims that policies use. Default: none.
+   */
+  cached(token: string, issuers: readonly string[], wanted?: ClaimSelection): TokenStatus | undefined
+  /**
+   * Determines the status of a token that is not in the cache. Concurrent calls with one token share one lookup. While
    * the issuer cannot respond, the status of an earlier check is used (`isStale`), within `staleIfError`.
    * @param issuers identifiers of the issuers that the resource accepts, in the order of introspection. Pass the same
    * array each time. The status depends on all issuers of the array, so the cache key includes all issuers.
-   * @param wanted claims that policies use. Default: none. A cached status without a needed claim is not used.
+   * @param wanted claims that policies use. Default: none.
    * @param issuer the issuer that reported the token as active before. Without a cached status, the gateway queries
    * this issuer first. If this issuer reports the token as inactive, failures of other issuers have no effect. Default:
    * not known.
    * @param requestId ID of the request, for the issuer and the log. A shared lookup has the ID of its first call.
    * @throws {UnverifiableError} by rejection, when the status cannot be determined.
    */
-  validate(
+  check(
     token: string,
     issuers: readonly string[],
     wanted?: ClaimSelection,
     issuer?: string,
     requestId?: string,
   ): TokenStatus | Promise<TokenStatus>
+  /** Returns the cached status, or else the result of `check()`. */
+  validate: TokenValidator['check']
   /**
    * Rejects revoked tokens from now on, including tokens whose validation is in progress.
    * @param issuer sender of the message, for a revocation that names no issuer.
@@ -224,15 +232,16 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
     return flight.impatient
   }
 
-  return {
-    validate(token, of, { needed, names } = EMPTY_CLAIM_SELECTION, issuer, requestId) {
+  const validator: TokenValidator = {
+    cached(token, of, { needed } = EMPTY_CLAIM_SELECTION) {
+      const cached = cache.get(tokenKey(issuerSet(of).id, token), tickMs())
+      if (cached === undefined || !isEnough(cached, needed)) return undefined
+      options.observe.hit(tokenKind(token))
+      return cached.active && revoked.has(cached.caller) ? INACTIVE : cached
+    },
+    check(token, of, { names } = EMPTY_CLAIM_SELECTION, issuer, requestId) {
       const { issuers, id } = issuerSet(of)
       const key = tokenKey(id, token)
-      const cached = cache.get(key, tickMs())
-      if (cached !== undefined && isEnough(cached, needed)) {
-        options.observe.hit(tokenKind(token))
-        return cached.active && revoked.has(cached.caller) ? INACTIVE : cached
-      }
       const kind = tokenKind(token)
       options.observe.miss(kind)
       // Two calls share a lookup only if both read the same claims. The claims can differ only for a short time after a
@@ -255,6 +264,8 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
       flight.result.catch(() => undefined) // logged by the issuer client; this call does not wait for the result
       return useStale(earlier.status)
     },
+    validate: (token, of, wanted, issuer, requestId) =>
+      validator.cached(token, of, wanted) ?? validator.check(token, of, wanted, issuer, requestId),
     revoke(revocation, issuer) {
       revoked.add(revocation, issuer, nowMs() / 1_000)
       if (revocation.grant !== undefined) cache.dropGrant(revocation.grant)
@@ -265,6 +276,7 @@ export function createTokenValidator(options: TokenValidatorOptions): TokenValid
       cache.expire(tickMs())
     },
   }
+  return validator
 }
 
 /**

@@ -1,7 +1,12 @@
 import { hasSubscribers } from 'node:diagnostics_channel'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
-import { POLICY, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
+import { BASE_URL, POLICY, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
+import { aJwtIssuerConfig } from '../../fixtures/a-jwt-config.ts'
+import { startJwtIssuer } from '../../fixtures/a-jwt-issuer.ts'
+import { aProof, aProofKey } from '../../fixtures/dpop-proof.ts'
 import { send } from '../../fixtures/send.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { startScopegate } from '../../fixtures/start-scopegate.ts'
@@ -148,6 +153,62 @@ t.test('the commands of a request to Redis have client spans, also when they fai
     t.strictSame(span?.attributes, { ...common, 'db.operation.name': command, ...failure })
   }
   t.notOk(receiver.bytes().includes('scopegate:rate'), 'no span contains a key')
+})
+
+t.test('the commands of a limit, a proof and an event are below their request', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const redis = await startRedis({ folder: t.testdir() })
+  t.teardown(() => redis.stop())
+  const sender = await startJwtIssuer()
+  t.teardown(() => sender.close())
+  const { gateway, issuer } = await startGatewayUnderTest(t, {
+    policy: `${POLICY}  - { name: shared, match: { methods: [GET], path: /shared }, sharedLimits: [all] }\n`,
+    change(config) {
+      const folder = join(config.policiesDir, '.config')
+      mkdirSync(folder)
+      const limits = 'sharedLimits: { all: { requests: 5, per: 1h, key: address } }\n'
+      writeFileSync(join(folder, 'presets.yaml'), limits)
+      const events = { ...aJwtIssuerConfig(sender.issuer), securityEvents: { audience: [BASE_URL] } }
+      return {
+        ...config,
+        presetsFile: join(folder, 'presets.yaml'),
+        redis: { url: redis.url },
+        issuers: [...config.issuers, events],
+        tracing: { endpoint: receiver.url },
+      }
+    },
+  })
+  t.equal((await send(`${gateway.url}/shared`)).status, 200)
+  const key = aProofKey()
+  issuer.store(TOKEN, { scope: 'courses:read', client_id: 'app', cnf: { jkt: key.thumbprint } })
+  for (const path of ['/api/courses', '/api/courses/7']) {
+    const dpop = aProof({ key, url: BASE_URL + path, token: TOKEN })
+    const { status } = await send(gateway.url + path, { headers: { authorization: `DPoP ${TOKEN}`, dpop } })
+    t.equal(status, 200, path)
+  }
+  const event = sender.sign(
+    {
+      ...{ client_id: undefined, sub: undefined, exp: undefined, aud: BASE_URL, jti: 'event-1' },
+      sub_id: { format: 'iss_sub', iss: sender.issuer, sub: 'user-1' },
+      events: { 'https://schemas.openid.net/secevent/caep/event-type/session-revoked': {} },
+    },
+    { typ: 'secevent+jwt' },
+  )
+  const received = await send(`${gateway.url}/.well-known/scopegate/security-events`, {
+    body: event,
+    headers: { 'content-type': 'application/secevent+jwt' },
+  })
+  t.equal(received.status, 202)
+  await gateway.close() // exports all spans
+  const spans = receiver.spans()
+  const commandsOf = (name: string) => {
+    const request = spans.find((span) => span.kind === 2 && span.name === name)
+    const below = spans.filter(({ parentSpanId }) => parentSpanId === request?.spanId)
+    return below.flatMap(({ attributes }) => attributes['db.operation.name'] ?? [])
+  }
+  t.strictSame(commandsOf('GET /shared'), ['EVAL'])
+  t.strictSame(commandsOf('GET /api/courses/{id}'), ['SET'], 'the token is in the cache')
+  t.strictSame(commandsOf('POST /.well-known/scopegate/security-events'), ['EVALSHA', 'EVAL'])
 })
 
 t.test('a denied request has a server span without an upstream span', async (t) => {
