@@ -19,20 +19,19 @@ const CLOSE_TIMEOUT_MS = 2_000
 /** Encoded spans of one export. */
 export type SpanBatch = { readonly spans: number; readonly request: Buffer }
 
-/** The form of the exporters of OpenTelemetry. */
 export type SpanExporter = {
-  export(batch: SpanBatch, done: (result: ExportResult) => void): void
-}
-type ExportResult = {
-  readonly code: number
-  readonly error?: Error
-  /** Spans of an export without an error that the receiver rejected (`partial_success` of OTLP). */
-  readonly rejected?: number
+  /**
+   * Sends the spans to the receiver.
+   * @returns the number of spans that the receiver rejected (`partial_success` of OTLP).
+   */
+  export(batch: SpanBatch): Promise<number>
+  /** Closes the connection, and ends an export. */
+  close(): Promise<void>
 }
 
 type SpanQueueOptions = {
   readonly encoder: SpanEncoder
-  readonly exporter: SpanExporter
+  readonly exporter: Pick<SpanExporter, 'export'>
   readonly meter: TracingMeter
   readonly logger: Pick<Logger, 'info' | 'warn'>
   /** Address of the receiver, for the log. */
@@ -130,27 +129,22 @@ export class SpanQueue {
 
   async #export(batch: SpanBatch): Promise<void> {
     const { exporter, meter } = this.#options
-    const result = await new Promise<ExportResult>((resolve) => {
-      try {
-        exporter.export(batch, resolve)
-      } catch (error) {
-        resolve({ code: FAILED, error: error as Error })
-      }
-    })
-    if (result.code === FAILED) {
+    let rejected: number
+    try {
+      rejected = Math.min(await exporter.export(batch), batch.spans)
+    } catch (error) {
       meter.dropped('export_failed', batch.spans)
-      this.#failed(result.error)
+      this.#failed(error)
       return
     }
-    const rejected = Math.min(result.rejected ?? 0, batch.spans)
     meter.exported(batch.spans - rejected)
     meter.dropped('export_failed', rejected)
     if (rejected === 0) this.#recovered()
     else this.#failed(new Error(`The receiver rejected ${rejected} of ${batch.spans} spans.`))
   }
 
-  #failed(error: Error | undefined): void {
-    if (this.#hasFailed) return
+  #failed(error: unknown): void {
+    if (this.#hasFailed || this.#isClosed) return
     this.#hasFailed = true
     const { logger, endpoint } = this.#options
     logger.warn(
@@ -166,6 +160,3 @@ export class SpanQueue {
     logger.info({ event: 'trace_export_recovered', endpoint }, 'the receiver accepts spans again')
   }
 }
-
-/** `ExportResultCode.FAILED` of `@opentelemetry/core`. */
-const FAILED = 1

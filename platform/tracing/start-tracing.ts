@@ -1,21 +1,14 @@
 // Loads the OpenTelemetry SDK. Only `open-tracing.ts` imports this module, and only if tracing is configured.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomFillSync } from 'node:crypto'
-import { Agent as HttpAgent } from 'node:http'
-import { Agent as HttpsAgent } from 'node:https'
 import { createTraceState, SpanKind } from '@opentelemetry/api'
-import { OTLPExporterError } from '@opentelemetry/otlp-exporter-base'
-import {
-  convertLegacyHttpOptions,
-  createOtlpHttpExportDelegate,
-} from '@opentelemetry/otlp-exporter-base/node-http'
-import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import type { Logger } from '../logging/logger.ts'
 import { createSpanEncoder } from './encode-spans.ts'
 import { RecordedSpan, type SpanParent, UnrecordedSpan } from './recorded-span.ts'
 import { createSampler } from './sampler.ts'
-import { type SpanBatch, type SpanExporter, SpanQueue } from './span-queue.ts'
+import { createSpanExporter } from './span-exporter.ts'
+import { SpanQueue } from './span-queue.ts'
 import { traceStores } from './store-spans.ts'
 import { parseTraceparent } from './traceparent.ts'
 import { failSpan, type Span, type SpanAttributes, type TraceContext, type Tracing } from './tracing.ts'
@@ -32,10 +25,7 @@ export function startTracing(options: {
   readonly logger: Pick<Logger, 'info' | 'warn'>
 }): Tracing {
   const { settings, tls, logger, meter } = options
-  const { url } = settings
-  const agent = url.startsWith('https:')
-    ? new HttpsAgent({ ...AGENT_OPTIONS, ...tls })
-    : new HttpAgent(AGENT_OPTIONS)
+  const exporter = createSpanExporter(settings, { tls, userAgent: `scopegate/${options.version}` })
   const resource = resourceFromAttributes({
     'service.name': options.serviceName,
     'service.version': options.version,
@@ -43,10 +33,10 @@ export function startTracing(options: {
   }).merge(detectResources({ detectors: [envDetector] }))
   const queue = new SpanQueue({
     encoder: createSpanEncoder({ resource, scope: { name: 'scopegate', version: options.version } }),
-    exporter: createExporter(url, agent),
+    exporter,
     meter,
     logger,
-    endpoint: new URL(url).origin,
+    endpoint: new URL(settings.url).origin,
   })
   const owner = { onEnd: (span: RecordedSpan) => queue.add(span) }
   const sample = createSampler(settings)
@@ -97,50 +87,13 @@ export function startTracing(options: {
     async close() {
       stopTracingStores()
       await queue.close()
-      agent.destroy()
-    },
-  }
-}
-
-/** Creates the exporter of OpenTelemetry. The spans are already encoded. */
-function createExporter(url: string, agent: HttpAgent | HttpsAgent): SpanExporter {
-  const options = convertLegacyHttpOptions({ url, httpAgentOptions: () => agent }, 'TRACES', 'v1/traces', {
-    'Content-Type': 'application/x-protobuf',
-  })
-  let rejected = 0
-  const delegate = createOtlpHttpExportDelegate<SpanBatch, object>(
-    options,
-    {
-      serializeRequest: ({ request }) => request,
-      deserializeResponse(bytes) {
-        rejected = ProtobufTraceSerializer.deserializeResponse(bytes).partialSuccess?.rejectedSpans ?? 0
-        return {}
-      },
-    },
-    'otlp_http_span_exporter',
-    { name: 'span', countItems: ({ spans }) => spans },
-    undefined, // no metrics of the exporter itself
-  )
-  return {
-    export(batch, done) {
-      rejected = 0
-      // The timeout of the exporter only ends an idle connection. A receiver could send one byte at a time.
-      const deadline = setInterval(() => agent.destroy(), options.timeoutMillis).unref()
-      delegate.export(batch, (result) => {
-        clearInterval(deadline)
-        const { code, error } = result
-        // The message is the reason phrase of the receiver, which could repeat a header of the request.
-        const isStatus = error instanceof OTLPExporterError && error.code !== undefined
-        const shown = isStatus ? new Error(`The receiver responded with the status ${error.code}.`) : error
-        done({ code, rejected, ...(shown === undefined ? {} : { error: shown }) })
-      })
+      await exporter.close()
     },
   }
 }
 
 const TRACE_ID_LENGTH = 32
 const IDS_LENGTH = 48
-const AGENT_OPTIONS = { keepAlive: true, maxSockets: 1 }
 
 /**
  * Returns a function that returns random IDs of a trace and of a span, in hexadecimal digits. The IDs are parts of one

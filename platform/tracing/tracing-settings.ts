@@ -1,3 +1,4 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { BootError } from '../diagnostics/boot-error.ts'
 import type { TracingConfig } from './tracing-schema.ts'
 
@@ -19,6 +20,11 @@ export type TracingSettings = {
   readonly sampleRatio: number
   /** PEM files for the connection to the receiver, and the variables that name them. */
   readonly tlsFiles: readonly TracingTlsFile[]
+  /** Additional headers of each export. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Longest time of an export with all its attempts. */
+  readonly timeoutMs: number
+  readonly isCompressed: boolean
 }
 
 export type TracingTlsFile = {
@@ -35,10 +41,12 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const EXIT_INVALID = 3
 const TRACES_PATH = '/v1/traces'
+const DEFAULT_TIMEOUT_MS = 10_000
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
 
 /**
  * Combines the configuration with the standard variables of OpenTelemetry. Variables override the configuration. Empty
- * variables count as absent. The exporter reads further variables, such as OTEL_EXPORTER_OTLP_HEADERS.
+ * variables count as absent.
  * @returns undefined if neither names a receiver, or if a variable disables tracing.
  * @throws {BootError} ERR_TRACING_VARIABLE, with the name of the invalid variable.
  */
@@ -60,13 +68,19 @@ export function readTracingSettings(
       throw invalid(name, protocol, 'http/protobuf, and the endpoint an OTLP port for HTTP such as 4318')
     break
   }
+  const connection = {
+    url,
+    tlsFiles: tlsFilesOf(env),
+    headers: headersOf(env),
+    timeoutMs: timeoutOf(env),
+    isCompressed: isCompressed(env),
+  }
   const sampler = readVariable(env, 'OTEL_TRACES_SAMPLER')
-  const tlsFiles = tlsFilesOf(env)
   if (sampler === undefined)
-    return { url, tlsFiles, sampler: 'parentbased_traceidratio', sampleRatio: config?.sampleRatio ?? 1 }
+    return { ...connection, sampler: 'parentbased_traceidratio', sampleRatio: config?.sampleRatio ?? 1 }
   const known = SAMPLERS.find((name) => name === sampler)
   if (known === undefined) throw invalid('OTEL_TRACES_SAMPLER', sampler, `one of ${SAMPLERS.join(', ')}`)
-  return { url, tlsFiles, sampler: known, sampleRatio: ratioOf(env) }
+  return { ...connection, sampler: known, sampleRatio: ratioOf(env) }
 }
 
 function addressOf(config: TracingConfig | undefined, env: Environment): string | undefined {
@@ -89,12 +103,64 @@ const TLS_VARIABLES = { ca: 'CERTIFICATE', cert: 'CLIENT_CERTIFICATE', key: 'CLI
 
 function tlsFilesOf(env: Environment): readonly TracingTlsFile[] {
   return (['ca', 'cert', 'key'] as const).flatMap((option) => {
-    const suffix = TLS_VARIABLES[option]
-    const names = [`OTEL_EXPORTER_OTLP_TRACES_${suffix}`, `OTEL_EXPORTER_OTLP_${suffix}`]
-    const variable = names.find((name) => readVariable(env, name) !== undefined)
-    const file = variable && readVariable(env, variable)
-    return variable === undefined || file === undefined ? [] : [{ option, variable, file }]
+    const found = readExporterVariable(env, TLS_VARIABLES[option])
+    return found === undefined ? [] : [{ option, variable: found.name, file: found.value }]
   })
+}
+
+/** Reads the headers of both variables. A header for traces replaces the same header for all signals. */
+function headersOf(env: Environment): Readonly<Record<string, string>> {
+  const names = ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS']
+  return Object.fromEntries(names.flatMap((name) => parseHeaders(name, readVariable(env, name) ?? '')))
+}
+
+/** Source: W3C Baggage, section 3.2.1, without properties. */
+function parseHeaders(variable: string, list: string): readonly (readonly [string, string])[] {
+  const pairs = list.split(',').filter((pair) => pair.trim() !== '')
+  return pairs.map((pair) => {
+    const [, key = '', encoded = ''] = /^([^=]+)=(.*)$/s.exec(pair) ?? []
+    const name = key.trim().toLowerCase()
+    try {
+      const value = decodeURIComponent(encoded.trim())
+      validateHeaderName(name)
+      validateHeaderValue(name, value)
+      return [name, value]
+    } catch {
+      throw invalid(
+        variable,
+        undefined,
+        'a list of headers such as x-tenant=one,authorization=Bearer%20TOKEN',
+      )
+    }
+  })
+}
+
+function timeoutOf(env: Environment): number {
+  const found = readExporterVariable(env, 'TIMEOUT')
+  if (found === undefined) return DEFAULT_TIMEOUT_MS
+  const timeoutMs = Number(found.value)
+  if (!Number.isInteger(timeoutMs) || timeoutMs < 1 || timeoutMs > MAX_TIMEOUT_MS)
+    throw invalid(found.name, found.value, 'a whole number of milliseconds above 0')
+  return timeoutMs
+}
+
+function isCompressed(env: Environment): boolean {
+  const found = readExporterVariable(env, 'COMPRESSION')
+  if (found !== undefined && found.value !== 'gzip' && found.value !== 'none')
+    throw invalid(found.name, found.value, 'gzip or none')
+  return found?.value === 'gzip'
+}
+
+/** Reads a variable of the exporter. The variable for traces has precedence over the variable for all signals. */
+function readExporterVariable(
+  env: Environment,
+  suffix: string,
+): { readonly name: string; readonly value: string } | undefined {
+  for (const name of [`OTEL_EXPORTER_OTLP_TRACES_${suffix}`, `OTEL_EXPORTER_OTLP_${suffix}`]) {
+    const value = readVariable(env, name)
+    if (value !== undefined) return { name, value }
+  }
+  return undefined
 }
 
 function ratioOf(env: Environment): number {

@@ -74,6 +74,28 @@ t.test('the log shows the status of a rejected export, and not the reason phrase
   ])
 })
 
+t.test('a refused export is repeated, with the headers and the compression of the variables', async (t) => {
+  const receiver = await startTraceReceiver(t, { statuses: [503] })
+  const exported = await exportSpan({
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url.replace('//', '//user:p%20w@'),
+    OTEL_EXPORTER_OTLP_HEADERS: 'x-tenant=other, x-key=a=b',
+    OTEL_EXPORTER_OTLP_TRACES_HEADERS: 'X-Tenant=one%20two',
+    OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip',
+  })
+  t.equal(exported, 1)
+  const expected = {
+    authorization: `Basic ${Buffer.from('user:p w').toString('base64')}`,
+    'content-encoding': 'gzip',
+    'content-type': 'application/x-protobuf',
+    'user-agent': 'scopegate/0',
+    'x-key': 'a=b',
+    'x-tenant': 'one two',
+  }
+  t.match(receiver.headers, [expected, expected])
+  t.equal(receiver.headers.length, 2)
+  t.match(receiver.spans(), [{ name: 'GET test' }, { name: 'GET test' }])
+})
+
 t.test('an export ends while the receiver sends one byte at a time', async (t) => {
   const server = createServer((socket) => {
     socket.on('error', () => {})
@@ -151,4 +173,52 @@ t.test('an unusable file for TLS prevents the start, with its cause, variable an
       code: 'ERR_TRACING_VARIABLE',
       message: `${message}Write a PEM file that this user may read to this path, or remove the variable.`,
     })
+})
+
+t.test('an invalid variable prevents the start, and the message shows no secret', async (t) => {
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }
+  const headers = 'must be a list of headers such as x-tenant=one,authorization=Bearer%20TOKEN.'
+  for (const [name, value, rest] of [
+    [
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      'ftp://user:secret@x',
+      'must be an http or https URL such as http://otel-collector:4318.',
+    ],
+    [
+      'OTEL_EXPORTER_OTLP_PROTOCOL',
+      'grpc',
+      'must be http/protobuf, and the endpoint an OTLP port for HTTP such as 4318 (got "grpc").',
+    ],
+    ['OTEL_TRACES_EXPORTER', 'zipkin', 'must be otlp or none (got "zipkin").'],
+    [
+      'OTEL_TRACES_SAMPLER',
+      'some',
+      'must be one of always_on, always_off, traceidratio, parentbased_always_on, parentbased_always_off, parentbased_traceidratio (got "some").',
+    ],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'secret', headers],
+    ['OTEL_EXPORTER_OTLP_HEADERS', '=secret', headers],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'a=secret,b c=1', headers],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'a=secret%', headers],
+    ['OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'a=secret%0d%0ab: 1', headers],
+    ['OTEL_EXPORTER_OTLP_TIMEOUT', '0', 'must be a whole number of milliseconds above 0 (got "0").'],
+    [
+      'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT',
+      '10s',
+      'must be a whole number of milliseconds above 0 (got "10s").',
+    ],
+    [
+      'OTEL_EXPORTER_OTLP_TIMEOUT',
+      '2147483648',
+      'must be a whole number of milliseconds above 0 (got "2147483648").',
+    ],
+    ['OTEL_EXPORTER_OTLP_COMPRESSION', 'zstd', 'must be gzip or none (got "zstd").'],
+  ] as const)
+    await t.rejects(open({ ...endpoint, [name]: value }), {
+      code: 'ERR_TRACING_VARIABLE',
+      message: `The variable ${name} ${rest}`,
+    })
+  const ratio = { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '2' }
+  await t.rejects(open({ ...endpoint, ...ratio }), {
+    message: 'The variable OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1 (got "2").',
+  })
 })

@@ -3,17 +3,23 @@ import { setImmediate } from 'node:timers/promises'
 import { SpanKind } from '@opentelemetry/api'
 import t, { type Test } from 'tap'
 import { RecordedSpan } from '../../../platform/tracing/recorded-span.ts'
-import { type SpanExporter, SpanQueue } from '../../../platform/tracing/span-queue.ts'
+import { SpanQueue } from '../../../platform/tracing/span-queue.ts'
 
-/** Creates a queue whose exports end only when the test calls their callbacks. */
+/** Creates a queue whose exports end only when the test settles their promises. */
 function openQueue(t: Test) {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const exports: { readonly spans: number; readonly done: Parameters<SpanExporter['export']>[1] }[] = []
+  const exports: (PromiseWithResolvers<number> & { readonly spans: number })[] = []
   const counts = { exported: 0, queue_full: 0, export_failed: 0 }
   const queue = new SpanQueue({
     encoder: { add() {}, take: () => Buffer.alloc(0) },
-    exporter: { export: ({ spans }, done) => exports.push({ spans, done }) },
+    exporter: {
+      export({ spans }) {
+        const settlement = Promise.withResolvers<number>()
+        exports.push({ ...settlement, spans })
+        return settlement.promise
+      },
+    },
     meter: {
       exported(count) {
         counts.exported += count
@@ -43,7 +49,7 @@ t.test('exports the spans that end during a slow export', async (t) => {
   add(1)
   mock.timers.tick(1_000)
   t.equal(exports.length, 1, 'one export at a time')
-  exports[0]?.done({ code: 0 })
+  exports[0]?.resolve(0)
   await setImmediate()
   mock.timers.tick(1_000)
   t.strictSame(
@@ -62,7 +68,7 @@ for (const [name, spans] of [
     const closed = queue.close()
     mock.timers.tick(2_000)
     await closed
-    exports[0]?.done({ code: 1, error: new Error('closed') })
+    exports[0]?.reject(new Error('closed'))
     await setImmediate()
     t.equal(exports.length, 1)
     t.strictSame(counts, { exported: 0, queue_full: 0, export_failed: spans })
@@ -74,7 +80,7 @@ t.test('counts the spans above the limit of the queue, and exports the others on
   t.equal(counts.queue_full, 5)
   const closed = queue.close()
   for (let at = 0; at < 5; at += 1) {
-    exports[at]?.done({ code: 0 })
+    exports[at]?.resolve(0)
     await setImmediate()
   }
   await closed
