@@ -1,12 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { type RecordedLine, renderAsciicast, toAsciicast } from '../../scripts/render-recording.ts'
 import { recordCredential } from '../fixtures/capture.ts'
+import { launchChromium } from '../fixtures/launch-chromium.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { fencedBlocksOf, readRepositoryFile } from '../fixtures/repository-texts.ts'
+import { send } from '../fixtures/send.ts'
+import { shrinkPng } from '../fixtures/shrink-png.ts'
 import { signIn } from '../fixtures/sign-in.ts'
 import { plainEnvironment, spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { type Scopegate, startScopegate } from '../fixtures/start-scopegate.ts'
@@ -16,6 +19,8 @@ import { until } from '../fixtures/until.ts'
 const ROOT = findPackageRoot()
 const PAGE_URL = 'http://127.0.0.1:8080'
 const RECORDING = 'docs/images/first-requests'
+const DENIAL_PICTURE = join(ROOT, 'docs/images/console-denial-light.png')
+const MAX_IMAGE_BYTES = 100_000
 /** The commands of the recording, which are also on the page or which need nothing else. */
 const RECORDED = [
   `curl ${PAGE_URL}/api/analytics`,
@@ -60,6 +65,24 @@ t.test('the commands of README.md print the shown output', async (t) => {
     t.ok(existsSync(join(ROOT, `${RECORDING}.cast`)), 'npm run docs:images writes the recording')
     t.equal(readRepositoryFile(`${RECORDING}.cast`), cast)
     t.equal(readRepositoryFile(`${RECORDING}.svg`), renderAsciicast(cast))
+  })
+
+  t.test('the console shows the rule that denied a request', async (t) => {
+    const denied = await send(`${scopegate.baseUrl}/api/courses`, { method: 'POST', token })
+    const chromium = await launchChromium(t)
+    const page = await (await chromium.newContext({ viewport: { width: 1000, height: 400 } })).newPage()
+    await page.goto(scopegate.managementUrl)
+    await page.getByRole('searchbox', { name: 'Request ID' }).fill(String(denied.json['request_id']))
+    await page.getByRole('button', { name: 'Find' }).click()
+    await page.getByRole('heading', { name: 'deny: scope_missing' }).waitFor()
+    const text = await page.getByRole('main').textContent()
+    const line =
+      readRepositoryFile('policies/courses.policy.yaml').split('\n').indexOf('  - name: create-course') + 1
+    t.match(text, `policies/courses.policy.yaml:${line}:`)
+    t.match(text, 'Request a token with the scopes courses:write')
+    if (process.env['DOCS_IMAGES'] !== undefined)
+      writeFileSync(DENIAL_PICTURE, shrinkPng(await page.screenshot({ fullPage: true })))
+    t.ok(existsSync(DENIAL_PICTURE) && statSync(DENIAL_PICTURE).size <= MAX_IMAGE_BYTES, 'a small picture')
   })
 })
 
