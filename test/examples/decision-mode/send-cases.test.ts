@@ -2,9 +2,21 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Worker } from 'node:worker_threads'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { Case } from '../../fixtures/protected-paths.ts'
 import type { Outcome } from '../../fixtures/send-cases.ts'
+
+/** Sends GET requests for the paths. */
+async function sendPaths(t: Test, port: number, paths: readonly string[]): Promise<Outcome> {
+  const cases = paths.map(
+    (target): Case => ({ what: '', method: 'GET', target, headers: '', hasToken: false }),
+  )
+  const worker = new Worker(new URL('../../fixtures/send-cases.ts', import.meta.url), {
+    workerData: { url: `http://127.0.0.1:${port}`, cases },
+  })
+  t.teardown(() => worker.terminate())
+  return ((await once(worker, 'message')) as [Outcome])[0]
+}
 
 t.test('the client of the spellings repeats cases without a decision, and reports the others', async (t) => {
   const attempts = new Map<string, number>()
@@ -23,14 +35,8 @@ t.test('the client of the spellings repeats cases without a decision, and report
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close().closeAllConnections())
-  const cases = ['/plain', '/open', '/later', '/failing', '/never', '/leaks'].map(
-    (target): Case => ({ what: '', method: 'GET', target, headers: '', hasToken: false }),
-  )
-  const worker = new Worker(new URL('../../fixtures/send-cases.ts', import.meta.url), {
-    workerData: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, cases },
-  })
-  t.teardown(() => worker.terminate())
-  const [outcome] = (await once(worker, 'message')) as [Outcome]
+  const { port } = server.address() as AddressInfo
+  const outcome = await sendPaths(t, port, ['/plain', '/open', '/later', '/failing', '/never', '/leaks'])
   t.same(outcome.statuses, { 200: 2, 404: 2 })
   t.same(outcome.repeated, { 502: 1, 503: 1, 'socket hang up': 1 })
   t.equal(outcome.served, 2)
@@ -39,4 +45,18 @@ t.test('the client of the spellings repeats cases without a decision, and report
   t.match(outcome.leaked, [/^"GET \/leaks/, /^the identity root with "GET \/leaks/])
   t.equal(attempts.get('/failing'), 5)
   t.equal(attempts.get('/later'), 3)
+})
+
+t.test('the client of the spellings stops if no case has a decision', async (t) => {
+  let requests = 0
+  const server = createServer((_request, response) => {
+    requests += 1
+    response.writeHead(502).end()
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close().closeAllConnections())
+  const outcome = await sendPaths(t, (server.address() as AddressInfo).port, Array(2_000).fill('/'))
+  t.equal(outcome.undecided.length, 20, 'the number of reported cases')
+  t.ok(requests < 1_100, `${requests} requests`)
 })
