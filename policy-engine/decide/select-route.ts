@@ -1,7 +1,7 @@
 import type { HeaderValue, PolicyRoute } from '../load/policy-route.ts'
 import type { CanonicalRequest } from '../match/canonical-request.ts'
 import type { HeaderSource } from '../match/find-header.ts'
-import { isMcpValue } from '../match/mcp-headers.ts'
+import { isCallHeader, isMcpValue, readMatchHeader } from '../match/mcp-headers.ts'
 import type { Match } from '../match/route-table.ts'
 import { decidePreflight, type Preflight, type PreflightDecision, readPreflight } from './preflight.ts'
 import type { Rejection } from './rejection.ts'
@@ -76,8 +76,6 @@ function rejectUnmatched<T extends Selectable>(
   { path, headers }: CanonicalRequest,
   table: Table<T>,
 ): Rejection {
-  // The gateway has read the call from the body, so the request lacks no header.
-  if (headers.mcpCall !== undefined) return { rejected: 'route_unknown' }
   const policies = (table.routesAt(path).get(method) ?? []).flatMap(({ policy }) => policy ?? [])
   const lacking = policies.filter(({ matchHeaders }) => lacksOnlyMcpHeaders(matchHeaders, headers))
   if (lacking.length === 0) return { rejected: 'route_unknown' }
@@ -91,8 +89,10 @@ function rejectUnmatched<T extends Selectable>(
 function lacksOnlyMcpHeaders(required: readonly HeaderValue[], request: HeaderSource): boolean {
   let isLacking = false
   for (const { name, value } of required) {
-    const actual = request.header(name)
-    if (actual === undefined && isMcpValue(name)) isLacking = true
+    // On a path with `mcp.readBody`, the body replaces these headers.
+    const isInBody = request.mcpCall !== undefined && isCallHeader(name)
+    const actual = isInBody ? readMatchHeader(request, name) : request.header(name)
+    if (actual === undefined && !isInBody && isMcpValue(name)) isLacking = true
     else if (actual !== value) return false
   }
   return isLacking

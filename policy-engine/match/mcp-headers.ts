@@ -28,6 +28,11 @@ export function isMcpValue(name: string): boolean {
   return name.startsWith(MCP_PREFIX) && name !== MCP_VERSION
 }
 
+/** Returns whether the header repeats a part of an MCP call. @param name in lower case. */
+export function isCallHeader(name: string): boolean {
+  return name === MCP_METHOD || name === MCP_NAME
+}
+
 /**
  * Reads a header for the choice of a route. If the gateway has read the call from the body, the call replaces the headers
  * `mcp-method` and `mcp-name`. Unless `mcp-protocol-version` contains an MCP revision that has the headers, all other

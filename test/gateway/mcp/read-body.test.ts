@@ -19,6 +19,7 @@ routes:
   - { name: list, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/list } }, scopes: { all: [courses:read] } }
   - { name: read, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call, mcp-name: read } }, scopes: { all: [courses:read] } }
   - { name: write, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call, mcp-name: write } }, scopes: { all: [courses:write] } }
+  - { name: draft, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call, mcp-name: save, mcp-param-state: draft } }, scopes: { all: [courses:read] } }
   - { name: stream, match: { methods: [GET], path: /mcp }, scopes: { all: [courses:read] } }
   - { name: small, match: { methods: [POST], path: /small }, bodyLimit: 32B, scopes: { all: [courses:read] } }
   - { name: slow, match: { methods: [POST], path: /slow }, timeout: 50ms }
@@ -76,6 +77,18 @@ t.test('matches a request without MCP headers by its body, and forwards the same
   t.same(denied.forwarded, [])
   t.equal((await post(call('tools/call', 'drop'))).status, 404)
   t.equal((await post(call('initialize'))).status, 404, 'the request lacks no header')
+})
+
+t.test('names the required revision to a client without Mcp-Param headers', async (t) => {
+  const save = call('tools/call', 'save')
+  const answer = await post(save)
+  // For 404, an MCP client starts a new session.
+  t.equal(answer.status, 400)
+  t.match(answer.json, { error: 'invalid_request', error_description: /2026-07-28[\s\S]*Mcp-Param/ })
+  t.same(answer.forwarded, [])
+  const headers = { ...VERSION, 'mcp-param-state': 'draft' }
+  t.equal((await post(save, { headers })).status, 200)
+  t.equal((await post(save, { headers: { ...headers, 'mcp-param-state': 'other' } })).status, 404)
 })
 
 t.test('rejects a client without access before it reads the body', async (t) => {
