@@ -10,6 +10,8 @@ export type LivePolicies = {
   readonly compiled: CompiledPolicies
   readonly resources: Resources
   readonly limits: DecisionLimits
+  /** Whether the gateway serves its pages (`docs.enabled`). Undefined: an older gateway. */
+  readonly servesPages: boolean | undefined
 }
 
 const TIMEOUT_MS = 10_000
@@ -66,7 +68,7 @@ async function readLimited(response: Response): Promise<string> {
 }
 
 function readPolicies(text: string): LivePolicies {
-  const { routes, hash, unavailable, implication, resources, limits } = JSON.parse(text) as {
+  const { routes, hash, unavailable, implication, resources, limits, servesPages } = JSON.parse(text) as {
     readonly routes: readonly PolicyRoute[]
     readonly hash: string
     /** Absent in the response of an older gateway. */
@@ -74,11 +76,14 @@ function readPolicies(text: string): LivePolicies {
     readonly implication: Readonly<Record<string, readonly string[]>>
     readonly resources: ResourcesOptions
     readonly limits: DecisionLimits
+    /** Absent in the response of an older gateway. */
+    readonly servesPages?: boolean
   }
   const compiled = compileResources(resources)
   return {
     resources: compiled,
     limits,
+    servesPages,
     compiled: compilePolicies(
       { routes, hash, unavailable },
       { implication: new Map(Object.entries(implication)), resources: compiled },

@@ -33,9 +33,13 @@ export async function openSimulationPolicies(
   return fetchLivePolicies(url)
 }
 
-/** Adds the rules for JWTs of the configuration. */
+/** Adds the rules of the configuration for JWTs and for the pages of the gateway. */
 export function toSimulationPolicies(set: PolicySet): SimulationPolicies {
-  return { ...set, jwtRulesOf: (issuer) => jwtRulesOf(set.gateway, issuer) }
+  return {
+    ...set,
+    jwtRulesOf: (issuer) => jwtRulesOf(set.gateway, issuer),
+    servesPages: set.gateway.docs?.enabled,
+  }
 }
 
 /**

@@ -19,6 +19,7 @@ export function describePolicies(policies: ActivePolicies, config: GatewayConfig
     implication: Object.fromEntries(policies.implication),
     resources: toResourceOptions(config),
     limits: { targetBytes, tokenBytes, bodyBytes } satisfies DecisionLimits,
+    servesPages: config.docs.enabled,
   })
 }
 

@@ -38,7 +38,7 @@ export type ExplainResult =
 export function explainForm(
   form: ExplainForm,
   parts: {
-    readonly config: { readonly limits: DecisionLimits }
+    readonly config: { readonly limits: DecisionLimits; readonly docs: { readonly enabled: boolean } }
     readonly resources: Resources
     readonly snapshot: () => Snapshot
   },
@@ -59,6 +59,7 @@ export function explainForm(
       compiled: snapshotPolicies(parts.snapshot()),
       resources: parts.resources,
       limits: parts.config.limits,
+      servesPages: parts.config.docs.enabled,
     }
     const explained = explainSimulation(request, simulate(request, policies, nowSeconds), policies)
     return {

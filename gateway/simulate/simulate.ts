@@ -67,6 +67,8 @@ export type SimulationPolicies = {
   readonly credentialHeaders?: CredentialHeaders
   /** The entries of the upstreams, by name. Undefined when the configuration is unknown. */
   readonly upstreams?: UpstreamsFile
+  /** Whether the gateway serves its pages (`docs.enabled`). Default: true. */
+  readonly servesPages?: boolean | undefined
 }
 
 /**
@@ -86,7 +88,7 @@ export function simulate(
   nowSeconds: number,
 ): Simulation {
   const { method, target } = simulated
-  const { compiled, resources, limits } = policies
+  const { compiled, resources, limits, servesPages } = policies
   const { origin, host } = new URL(resources.root.identifier)
   const rawHeaders = ['host', host, ...simulated.headers.flat()]
   if (simulated.claims !== undefined) rawHeaders.push('authorization', SOME_TOKEN)
@@ -101,7 +103,7 @@ export function simulate(
       } as const)
   if ('rejected' in canonical)
     return toSimulation(denied(canonical), resources.root, { ...NO_TOKEN, request: undefined })
-  const request: DecisionRequest = { method, canonical, nowSeconds, limits }
+  const request: DecisionRequest = { method, canonical, nowSeconds, limits, servesPages }
   let token: SimulatedToken = NO_TOKEN
   const callerOf = (resource: Resource): Caller | Rejection | undefined => {
     token = readToken(simulated, resource, policies, nowSeconds)

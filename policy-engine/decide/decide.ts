@@ -27,6 +27,8 @@ export type DecisionRequest = {
   readonly limits: DecisionLimits
   /** Proof of possession. Default: a Bearer token without a certificate. */
   readonly possessionProof?: PossessionProof
+  /** Whether the gateway serves its pages (`docs.enabled`). Default: true. */
+  readonly servesPages?: boolean | undefined
 }
 
 /** The decision on a request. Rate limits and upstreams may still reject an allowed request. */
@@ -70,7 +72,7 @@ export function decide(
   callerOf: (resource: Resource) => Caller | Rejection | undefined,
   policies: Pick<CompiledPolicies, 'match' | 'routesAt' | 'mcpRoutes'>,
 ): Decision {
-  const { method, nowSeconds, limits, possessionProof = NO_POSSESSION_PROOF } = request
+  const { method, nowSeconds, limits, possessionProof = NO_POSSESSION_PROOF, servesPages = true } = request
   const mcpRoutes = policies.mcpRoutes(method, request.canonical.path)?.filter((route) => 'policy' in route)
   const early = mcpRoutes && rejectEarly(request, callerOf, mcpRoutes)
   if (early !== undefined) return denied(early)
@@ -80,7 +82,7 @@ export function decide(
   const isOfPolicy = 'route' in selection && selection.route !== undefined
   if (!isOfPolicy && isReservedPath(canonical.path)) return LOCAL_REPLY
   if ('rejected' in selection)
-    return selection.rejected === 'route_unknown' && isPagePath(canonical.path)
+    return servesPages && selection.rejected === 'route_unknown' && isPagePath(canonical.path)
       ? LOCAL_REPLY
       : denied(selection)
   const { route, params } = selection
