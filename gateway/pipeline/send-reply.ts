@@ -49,7 +49,7 @@ export function sendReply(
   reply: LocalReply,
   options: { readonly closes: boolean },
 ): boolean {
-  const unread = isHttp2(request) ? 'none' : unreadBody(request)
+  const unread = isHttp2(request) ? 'none' : unreadBody(request, reply.status)
   const closes = options.closes || unread === 'large' || unread === 'withheld'
   const headers = closes ? [...reply.headers, 'connection', 'close'] : [...reply.headers]
   response.writeHead(reply.status, headers)
@@ -84,16 +84,16 @@ export function sendContinue({ httpVersion, headers }: IncomingMessage, response
 
 /**
  * Returns the kind of the unread body. `withheld`: the client waits for a 100 response that the gateway did not send.
- * RFC 9110 section 10.1.1.
+ * RFC 9110 section 10.1.1. After 408, the gateway does not wait for a small body either. RFC 9110 section 15.5.9.
  */
-function unreadBody(request: IncomingMessage): 'none' | 'small' | 'large' | 'withheld' {
+function unreadBody(request: IncomingMessage, status: number): 'none' | 'small' | 'large' | 'withheld' {
   if (request.complete) return 'none'
   const { headers } = request
   const chunked = headers['transfer-encoding'] !== undefined
   const bytes = Number(headers['content-length'] ?? 0)
   if (!chunked && bytes === 0) return 'none'
   if (headers.expect !== undefined) return 'withheld'
-  return chunked || !(bytes <= DRAIN_LIMIT_BYTES) ? 'large' : 'small'
+  return chunked || status === 408 || !(bytes <= DRAIN_LIMIT_BYTES) ? 'large' : 'small'
 }
 
 /**
