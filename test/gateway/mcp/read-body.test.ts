@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { startFastifyService } from '../../fixtures/a-fastify-service.ts'
-import { BASE_URL, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
+import { BASE_URL, pushing, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { startTlsGateway } from '../../fixtures/a-tls-gateway.ts'
 import { openHttp2Client } from '../../fixtures/http2-client.ts'
 import { type Message, send } from '../../fixtures/send.ts'
@@ -217,6 +217,28 @@ t.test('rejects a body that arrives too slowly, and survives a client that leave
   left.resetAndDestroy()
   await once(left, 'close')
   t.equal((await post(call('tools/call', 'read'))).status, 200)
+})
+
+t.test('rejects a token that is revoked before its body is complete', async (t) => {
+  const own = await startGatewayUnderTest(t, {
+    policy: POLICY,
+    change: (config) => ({ ...config, issuers: config.issuers.map(pushing) }),
+  })
+  const revoked = own.issuer.store('token-to-revoke', { scope: 'courses:read' })
+  const body = call('tools/call', 'read')
+  const client = connect(Number(new URL(own.gateway.url).port), '127.0.0.1')
+  client.write(
+    `POST /mcp HTTP/1.1\r\nhost: api.test\r\nauthorization: Bearer ${revoked}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nexpect: 100-continue\r\n\r\n`,
+  )
+  t.match(String(await once(client, 'data')), /^HTTP\/1\.1 100 /, 'the token was valid')
+  own.issuer.revoke(revoked)
+  await until(
+    'the gateway has the revocation',
+    async () => (await send(`${own.gateway.url}/mcp`, { token: revoked })).status === 401,
+  )
+  client.write(body)
+  t.match(String(await once(client, 'data')), /^HTTP\/1\.1 401 /)
+  client.destroy()
 })
 
 t.test('asks a client that waits for 100 (Continue) to send the body once', async (t) => {
