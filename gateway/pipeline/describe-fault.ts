@@ -7,17 +7,17 @@ export function describeTokenFault(
   tokenEndpoint: string | undefined,
   scheme: 'Bearer' | 'DPoP' = 'Bearer',
 ): string {
-  const refresh =
-    tokenEndpoint === undefined ? 'Get a new token from its issuer.' : `Refresh it at ${tokenEndpoint}.`
+  const renew =
+    tokenEndpoint === undefined ? 'Get a new token from its issuer.' : `Get a new token at ${tokenEndpoint}.`
   switch (fault.reason) {
     case 'malformed':
       return `The access token is malformed. Send it as: Authorization: ${scheme} <access token>.`
     case 'unsupported_scheme':
       return 'The authorization scheme is not supported. Send: Authorization: Bearer <access token>.'
     case 'inactive':
-      return `The access token is unknown, expired or revoked. ${refresh}`
+      return `The access token is unknown, expired or revoked. ${renew}`
     case 'expired':
-      return `The access token expired ${ago(fault.secondsAgo)} ago. ${refresh}`
+      return `The access token expired ${ago(fault.secondsAgo)} ago. ${renew}`
     case 'wrong_issuer':
       return 'The access token comes from an issuer that this API does not trust.'
     case 'wrong_algorithm':
@@ -25,7 +25,7 @@ export function describeTokenFault(
     case 'wrong_type':
       return 'This JWT is not an access token. Send the access token, not an ID token or another token.'
     case 'unknown_key':
-      return `The access token is signed with a key that its issuer does not publish. ${refresh}`
+      return `The access token is signed with a key that its issuer does not publish. ${renew}`
     case 'bad_signature':
       return 'The signature of the access token is not valid.'
     case 'not_yet_valid':

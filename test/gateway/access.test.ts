@@ -51,7 +51,7 @@ t.test('an invalid token gets 401 invalid_token on every route', async (t) => {
       t.match(body['request_id'], /^[0-9a-f-]{36}$/)
     }
   t.match((await call(under, '/pub/x', { token: 'expired' })).body, {
-    error_description: `The access token expired 3 minutes ago. Refresh it at ${BASE_URL}/api/oauth/token.`,
+    error_description: `The access token expired 3 minutes ago. Get a new token at ${BASE_URL}/api/oauth/token.`,
   })
   t.equal(upstream.bytes, '', 'nothing was forwarded')
 })

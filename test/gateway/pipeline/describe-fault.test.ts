@@ -118,10 +118,10 @@ t.test('describeProofFault() names the fault of the proof', async (t) => {
     t.equal(describeProofFault(fault as ProofFault), description)
 })
 
-t.test('describeTokenFault() names the token endpoint if a refresh can solve the problem', async (t) => {
+t.test('describeTokenFault() names the token endpoint if a new token can solve the problem', async (t) => {
   const endpoint = 'https://api.test/api/oauth/token'
   for (const reason of ['inactive', 'unknown_key'] as const)
-    t.match(describeTokenFault({ reason }, endpoint), `Refresh it at ${endpoint}.`, reason)
+    t.match(describeTokenFault({ reason }, endpoint), `Get a new token at ${endpoint}.`, reason)
   t.match(describeTokenFault({ reason: 'inactive' }, undefined), 'Get a new token from its issuer.')
   t.match(
     describeTokenFault({ reason: 'malformed' }, endpoint, 'DPoP'),

@@ -348,7 +348,7 @@ t.test('formatRejection() repeats the scheme of the token, and names the token e
     }).headers[1]
   t.equal(
     challengeTo({ rejected: 'token_invalid', fault: { reason: 'inactive' } }),
-    `DPoP error="invalid_token", error_description="The access token is unknown, expired or revoked. Refresh it at https://t.", resource_metadata="https://m", algs="${DPOP_ALGORITHMS}"`,
+    `DPoP error="invalid_token", error_description="The access token is unknown, expired or revoked. Get a new token at https://t.", resource_metadata="https://m", algs="${DPOP_ALGORITHMS}"`,
   )
   t.equal(
     challengeTo({ rejected: 'token_invalid', fault: { reason: 'malformed' } }),
