@@ -5,7 +5,7 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { startCluster } from '../fixtures/redis-cluster.ts'
 import { registerClient } from '../fixtures/register-client.ts'
-import { fencedBlocksOf } from '../fixtures/repository-texts.ts'
+import { documentedBlock } from '../fixtures/repository-texts.ts'
 import { type Answer, send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 import { until } from '../fixtures/until.ts'
@@ -17,9 +17,7 @@ const cluster = await startCluster(join(folder, 'cluster'), {
 })
 t.teardown(() => cluster.stop())
 /** The words after `ACL` in the command of docs/connect-redis.md. */
-const PERMISSIONS = (
-  fencedBlocksOf('docs/connect-redis.md').find(({ text }) => text.includes('+cluster|slots'))?.text ?? ''
-)
+const PERMISSIONS = documentedBlock('docs/connect-redis.md', '+cluster|slots')
   .trim()
   .replace('ACL ', '')
   .replace('PASSWORD', 's3cret')

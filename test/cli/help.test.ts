@@ -7,11 +7,13 @@ import { COMMANDS } from '../../cli/commands.ts'
 import { main } from '../../cli/main.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
+import { documentedBlock } from '../fixtures/repository-texts.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { type Scopegate, startScopegate } from '../fixtures/start-scopegate.ts'
 
 const ROOT = findPackageRoot()
 const LIMIT_MS = 120_000
+const SCOPEGATE = `exec "${process.execPath}" "${join(ROOT, 'bin/scopegate.js')}" "$@"\n`
 /** The root test of this file. Services of this test run until the last test ends. */
 const file = t
 
@@ -104,8 +106,7 @@ t.test('every example of --help runs and exits with the documented code', async 
   })
   for (const folder of ['config', 'policies'])
     cpSync(join(ROOT, folder), join(dir, folder), { recursive: true })
-  const script = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, 'bin/scopegate.js')}" "$@"\n`
-  writeFileSync(join(dir, 'bin/scopegate'), script, { mode: 0o755 })
+  writeFileSync(join(dir, 'bin/scopegate'), `#!/bin/sh\n${SCOPEGATE}`, { mode: 0o755 })
   // Starts the services of `scopegate dev`. Examples of other commands need running services.
   const product = await startScopegate(file)
   for (const command of COMMANDS.filter(({ name }) => name !== 'dev'))
@@ -113,6 +114,22 @@ t.test('every example of --help runs and exits with the documented code', async 
       const { code, output } = await runExample(example, { dir, serves: command.serves === true, product })
       t.equal(code, example.exits ?? 0, `${example.commandLine}\n${output}`)
     }
+})
+
+t.test('the commands of docs/playground.md start the playground', async (t) => {
+  const dir = t.testdir({ bin: {} })
+  writeFileSync(join(dir, 'bin/npx'), `#!/bin/sh\nshift\n${SCOPEGATE}`, { mode: 0o755 })
+  cpSync(join(ROOT, 'config'), join(dir, 'config'), { recursive: true })
+  for (const block of [
+    documentedBlock('docs/playground.md', '$ npx scopegate playground'),
+    documentedBlock('docs/playground.md', 'npx scopegate playground .'),
+  ]) {
+    const [line = ''] = block.replace('$ ', '').split('\n')
+    const [program = '', ...args] = line.split(' ')
+    const { code, output } = await runProgram(program, args, { dir, serves: true })
+    t.equal(code, 0, `${line}\n${output}`)
+    t.match(output, 'Scopegate playground: http://127.0.0.1:')
+  }
 })
 
 /**

@@ -1,5 +1,5 @@
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
 import { main } from '../../cli/main.ts'
@@ -17,11 +17,12 @@ import {
 // reason why no test can execute it. fenced-blocks.json maps a text, which only one block of the page contains, to one
 // of these values. The text "*" stands for all other blocks of the page.
 //
-// - a test file, which names the page and executes the block
+// - a test file, which executes the block. The test gets the block with `documentedBlock(PAGE, TEXT)`, and the blocks of
+//   "*" with `documentedBlocks(PAGE)`. Both arguments are literals, so that this test finds the call.
 // - a file of the project, such as "config/gateway.yaml": this test adds the block to the file, and runs the command
 //   `scopegate check`. "#PATH" names the object or the list to which the test adds the block.
 // - a file below examples/, which contains the block
-// - "not run: REASON", or "not yet" for a block that a test could execute
+// - "not run: REASON"
 const ROOT = findPackageRoot()
 const CLAIMS: Readonly<Record<string, Readonly<Record<string, string>>>> = JSON.parse(
   readRepositoryFile('test/docs/fenced-blocks.json'),
@@ -47,7 +48,8 @@ t.test('each entry of the list belongs to one block', async (t) => {
     'unknown pages',
   )
   for (const page of PAGES)
-    for (const [key] of claims(page)) {
+    for (const [key, claim] of claims(page)) {
+      t.match(claim, /^(?:test|config|policies|examples)\/|^not run: /, `${page}: ${key}`)
       const blocks = fencedBlocksOf(page)
       const found = blocks.filter((block) => hasKey(block, key))
       if (key === '*') t.ok(blocks.length > 0, page)
@@ -55,15 +57,20 @@ t.test('each entry of the list belongs to one block', async (t) => {
     }
 })
 
-t.test('each named test exists and reads the page', async (t) => {
+t.test('each named test takes the block from the page', async (t) => {
   for (const page of PAGES)
     for (const [key, claim] of claims(page)) {
       if (!claim.startsWith('test/')) continue
-      const name = basename(page, '.md')
-      t.ok(existsSync(join(ROOT, claim)), `${page}: ${key}: ${claim}`)
-      t.ok(readRepositoryFile(claim).includes(name), `${claim} names ${name}`)
+      const literal = key.replaceAll('\n', '\\n')
+      const call = key === '*' ? `documentedBlocks('${page}')` : `documentedBlock('${page}', '${literal}')`
+      t.ok(readCalls(claim).includes(call), `${claim} contains ${call}`)
     }
 })
+
+/** Returns a source text in which each call with line breaks between its arguments is in one line. */
+function readCalls(path: string): string {
+  return readRepositoryFile(path).replaceAll(/\(\s+/g, '(').replaceAll(/,\s+/g, ', ').replaceAll(', )', ')')
+}
 
 t.test('the named examples contain the blocks', async (t) => {
   for (const page of PAGES)

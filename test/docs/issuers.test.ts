@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import { type JwtIssuer, type JwtIssuerOptions, startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import { type FollowedGuide, followGuide } from '../fixtures/follow-guide.ts'
 import { startRecordingUpstream } from '../fixtures/recording-upstream.ts'
+import { documentedBlock, documentedBlocks, type FencedBlock } from '../fixtures/repository-texts.ts'
 import { type Answer, send } from '../fixtures/send.ts'
 
 // These tests follow the guides for issuers. Each local issuer imitates the documented behavior of a product.
@@ -9,18 +10,18 @@ const API = 'https://api.example.com'
 const SECRET = 'client-secret-of-the-guide'
 
 type Product = {
-  readonly page: string
+  readonly blocks: readonly FencedBlock[]
   /** The URL of the product in the guide, before the path of the issuer. */
   readonly host: string
   readonly issuer: JwtIssuerOptions
-  /** Texts of the blocks with optional settings. */
-  readonly options?: readonly string[]
+  /** The texts of the blocks with optional settings. */
+  readonly others?: readonly string[]
 }
 
 /** Follows a guide with a local issuer and two services. */
 async function follow(
   t: Test,
-  { page, host, issuer: settings, options = [] }: Product,
+  { blocks, host, issuer: settings, others = [] }: Product,
 ): Promise<
   FollowedGuide & {
     issuer: JwtIssuer
@@ -30,8 +31,8 @@ async function follow(
   const issuer = await startJwtIssuer({ algorithms: ['RS256'], metadata: 'openid', ...settings })
   const [orders, invoices] = [await startRecordingUpstream(), await startRecordingUpstream()]
   t.teardown(() => Promise.all([issuer.close(), orders.close(), invoices.close()]))
-  const guide = await followGuide(t, `docs/${page}`, {
-    options,
+  const guide = await followGuide(t, blocks, {
+    others,
     replace: {
       [host]: new URL(issuer.issuer).origin,
       'http://127.0.0.1:5001': orders.url,
@@ -88,7 +89,7 @@ const KEYCLOAK = {
 
 t.test('use-keycloak.md protects two services with tokens of Keycloak', async (t) => {
   const { issuer, ask } = await follow(t, {
-    page: 'use-keycloak.md',
+    blocks: documentedBlocks('docs/use-keycloak.md'),
     host: 'https://keycloak.example.com',
     issuer: {
       path: '/realms/main',
@@ -129,7 +130,7 @@ const ENTRA = {
 
 t.test('use-entra-id.md protects two services with tokens of Entra ID', async (t) => {
   const { issuer, ask } = await follow(t, {
-    page: 'use-entra-id.md',
+    blocks: documentedBlocks('docs/use-entra-id.md'),
     host: 'https://login.microsoftonline.com',
     issuer: {
       path: `/${TENANT}/v2.0`,
@@ -166,13 +167,13 @@ const AUTH0 = {
   sub: 'orders-job@clients',
 }
 
-/** A part of the block that lets the permissions of RBAC decide. */
-const PERMISSIONS = 'scope: [permissions]'
+/** The settings that let the permissions of RBAC decide. */
+const PERMISSIONS = documentedBlock('docs/use-auth0.md', 'scope: [permissions]')
 
 t.test('use-auth0.md protects two services with tokens of Auth0', async (t) => {
   const { issuer, ask, restartWith } = await follow(t, {
-    page: 'use-auth0.md',
-    options: [PERMISSIONS],
+    blocks: documentedBlocks('docs/use-auth0.md'),
+    others: [PERMISSIONS],
     host: 'https://example.auth0.com',
     issuer: {
       ending: '/',
@@ -214,7 +215,7 @@ const OKTA = {
 
 t.test('use-okta.md protects two services with tokens of Okta', async (t) => {
   const { issuer, ask } = await follow(t, {
-    page: 'use-okta.md',
+    blocks: documentedBlocks('docs/use-okta.md'),
     host: 'https://example.okta.com',
     issuer: {
       path: '/oauth2/default',

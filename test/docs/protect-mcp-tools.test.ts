@@ -2,6 +2,7 @@ import t from 'tap'
 import { startMcpServer } from '../../examples/mcp-server/app.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import { followGuide } from '../fixtures/follow-guide.ts'
+import { documentedBlocks } from '../fixtures/repository-texts.ts'
 import { send } from '../fixtures/send.ts'
 
 // Follows docs/protect-mcp-tools.md with the tools of examples/mcp-server and a local issuer.
@@ -23,7 +24,7 @@ t.test('protect-mcp-tools.md gives each tool a scope, and hides the other tools'
   const platformUrl = new URL('http://127.0.0.1:9') // the guide lists tools, and calls no allowed tool
   const server = await startMcpServer({ host: '127.0.0.1', port: 0, platformUrl, legacy: 'stateless' })
   t.teardown(() => Promise.all([issuer.close(), server.close()]))
-  const { url } = await followGuide(t, 'docs/protect-mcp-tools.md', {
+  const { url } = await followGuide(t, documentedBlocks('docs/protect-mcp-tools.md'), {
     replace: {
       'https://login.example.com': issuer.issuer,
       'http://127.0.0.1:8083': server.url,

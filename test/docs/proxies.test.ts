@@ -6,6 +6,7 @@ import t from 'tap'
 import { findFreePort } from '../../platform/net/find-free-port.ts'
 import type { FollowedGuide } from '../fixtures/follow-guide.ts'
 import { followProxyGuide, pointAtGateway, startProxy, testProxy } from '../fixtures/proxy-guide.ts'
+import { documentedBlock, documentedBlocks } from '../fixtures/repository-texts.ts'
 import { send } from '../fixtures/send.ts'
 import { sendBytes } from '../fixtures/send-bytes.ts'
 
@@ -27,7 +28,7 @@ t.test('run-behind-nginx.md puts nginx in front of the gateway', async (t) => {
     )
     return ['-c', join(folder, 'nginx.conf'), '-p', folder]
   }
-  const guide = await followProxyGuide(t, 'run-behind-nginx.md', {
+  const guide = await followProxyGuide(t, documentedBlocks('docs/run-behind-nginx.md'), {
     port,
     replace: { 'listen 443': `listen 127.0.0.1:${port}`, '/etc/nginx/tls/': 'tls/' },
     commands: {
@@ -50,10 +51,13 @@ t.test('run-behind-nginx.md puts nginx in front of the gateway', async (t) => {
 
 t.test('run-behind-aws-load-balancers.md configures the gateway for the headers of an ALB', async (t) => {
   const port = await findFreePort('127.0.0.1')
-  const guide = await followProxyGuide(t, 'run-behind-aws-load-balancers.md', {
+  const guide = await followProxyGuide(t, documentedBlocks('docs/run-behind-aws-load-balancers.md'), {
     port,
     replace: { '10.0.1.0/24': '127.0.0.1/32' },
-    options: ['aws elbv2 create-target-group', 'aws elbv2 modify-load-balancer-attributes'],
+    others: [
+      documentedBlock('docs/run-behind-aws-load-balancers.md', 'aws elbv2 create-target-group'),
+      documentedBlock('docs/run-behind-aws-load-balancers.md', 'aws elbv2 modify-load-balancer-attributes'),
+    ],
     commands: {
       'curl -i https://api.example.com/orders/7': async ({ url }) =>
         (await run('curl', ['-si', `${url}/orders/7`])).stdout,
@@ -85,12 +89,16 @@ t.test('run-behind-aws-load-balancers.md configures the gateway for the headers 
 
 t.test('run-behind-cloudflare.md configures the gateway for the headers of Cloudflare', async (t) => {
   const port = await findFreePort('127.0.0.1')
-  const { curl, orders, token } = await followProxyGuide(t, 'run-behind-cloudflare.md', {
-    port,
-    env: { SCOPEGATE_LISTEN__PORT: String(port) },
-    replace: { '/etc/scopegate/tls/': '../tls/', '131.0.72.0/22': '127.0.0.1/32' },
-    options: ['headers: { response'],
-  })
+  const { curl, orders, token } = await followProxyGuide(
+    t,
+    documentedBlocks('docs/run-behind-cloudflare.md'),
+    {
+      port,
+      env: { SCOPEGATE_LISTEN__PORT: String(port) },
+      replace: { '/etc/scopegate/tls/': '../tls/', '131.0.72.0/22': '127.0.0.1/32' },
+      others: [documentedBlock('docs/run-behind-cloudflare.md', 'headers: { response')],
+    },
+  )
   const headers = [
     'cf-connecting-ip: 198.51.100.7',
     'cf-ray: 8f1e2d3c4b5a6978-FRA',

@@ -6,6 +6,7 @@ import { parse } from 'yaml'
 import { main } from '../../cli/main.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
+import { documentedBlock } from '../fixtures/repository-texts.ts'
 
 const ROOT = findPackageRoot()
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
@@ -17,8 +18,8 @@ type Workflow = {
 t.test(
   'the steps for a pull request accept a change without wider access, and fail for wider access',
   async (t) => {
-    const [, text = ''] = /^```yaml\n(on:.*?)^```$/ms.exec(read('docs/reviewing-policies.md')) ?? []
-    const steps = (parse(text) as Workflow).jobs.policies.steps.flatMap(({ run }) =>
+    const workflow = documentedBlock('docs/reviewing-policies.md', 'pull_request:')
+    const steps = (parse(workflow) as Workflow).jobs.policies.steps.flatMap(({ run }) =>
       run === undefined ? [] : [run],
     )
     t.equal(steps.length, 3)

@@ -1,52 +1,52 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { main } from '../../cli/main.ts'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
+import { documentedBlock, fencedBlocksOf } from '../fixtures/repository-texts.ts'
 
 // These tests run each command of a page. The command must succeed, and the page must contain its output.
 const ROOT = findPackageRoot()
-const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
 /**
  * These tests do not run these commands, because a command needs a running service or does not exit. Other tests run
  * the commands.
  */
 const NOT_RUN =
   /^(?:doctor|dev|playground|gateway|authorization-server|token|account|client|grant|session|completion) |^check --watch|--live |--url /
-const PAGES = [
-  'README.md',
-  'docs/command-line.md',
-  'docs/checking.md',
-  'docs/openapi.md',
-  'docs/reviewing-policies.md',
-]
+/** The blocks with commands. docs/command-line.md is a reference with one block for each command. */
+const PAGES = {
+  'README.md': [
+    documentedBlock('README.md', '$ npx scopegate check'),
+    documentedBlock('README.md', '$ npx scopegate explain'),
+  ],
+  'docs/command-line.md': fencedBlocksOf('docs/command-line.md').map(({ text }) => text),
+  'docs/checking.md': [
+    documentedBlock('docs/checking.md', 'scopegate check policies '),
+    documentedBlock('docs/checking.md', '--format github'),
+    documentedBlock('docs/checking.md', '--format sarif'),
+  ],
+  'docs/openapi.md': [documentedBlock('docs/openapi.md', 'scopegate export openapi')],
+  'docs/reviewing-policies.md': [documentedBlock('docs/reviewing-policies.md', 'scopegate diff main .')],
+}
 
 type Sample = { readonly command: string; readonly output: string }
 
 /**
- * Returns the `scopegate` commands of a page. The output of a command follows the command if the command has a prompt.
+ * Returns the `scopegate` commands of a block. The output of a command follows the command if the command has a prompt.
  */
-function samplesOf(page: string): readonly Sample[] {
-  // The steps of a workflow have no output on the page.
-  const samples: Sample[] = [...page.matchAll(/^- run: npx scopegate (.*)$/gm)].map(([, command = '']) => ({
-    command,
-    output: '',
-  }))
-  for (const [, block = ''] of page.matchAll(/^```(?:sh|console)?\n([\s\S]*?)^```$/gm)) {
-    const parts = block.split(/^(?=\$ )/m)
-    for (const part of parts) {
-      const [first = '', ...rest] = part.split('\n')
-      const lines = part.startsWith('$ ') ? [first.slice(2)] : [first, ...rest]
-      for (const line of lines) {
-        const [, command] = /^(?:npx )?scopegate (.*?)(?:\s+#.*)?$/.exec(line) ?? []
-        if (command === undefined) continue
-        samples.push({ command, output: part.startsWith('$ ') ? rest.join('\n').trim() : '' })
-      }
-    }
-  }
-  return samples
+function samplesOf(block: string): readonly Sample[] {
+  return block.split(/^(?=\$ )/m).flatMap((part) => {
+    const [first = '', ...rest] = part.split('\n')
+    const hasPrompt = first.startsWith('$ ')
+    const lines = hasPrompt ? [first.slice(2)] : [first, ...rest]
+    return lines.flatMap((line) => {
+      // A step of a workflow begins with `- run:`.
+      const [, command] = /^(?:- run: )?(?:npx )?scopegate (.*?)(?:\s+#.*)?$/.exec(line) ?? []
+      return command === undefined ? [] : [{ command, output: hasPrompt ? rest.join('\n').trim() : '' }]
+    })
+  })
 }
 
 /**
@@ -66,7 +66,7 @@ function aProject(t: Test): string {
   git('init', '-q', '-b', 'main')
   git('add', '.')
   git('commit', '-q', '-m', 'before')
-  const [, policy = ''] = /^```yaml\n(apiVersion[\s\S]*?)^```$/m.exec(read('README.md')) ?? []
+  const policy = documentedBlock('README.md', 'kind: Policy')
   writeFileSync(join(folder, 'policies/lecture-notes.policy.yaml'), policy)
   return folder
 }
@@ -77,14 +77,14 @@ function wordsOf(command: string): readonly string[] {
   return [...shown.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c ?? '')
 }
 
-for (const name of PAGES)
+for (const [name, blocks] of Object.entries(PAGES))
   t.test(`the commands of ${name} work and print the shown output`, async (t) => {
     const folder = aProject(t)
     // Changes the working directory, because the output shows paths relative to the working directory.
     const before = process.cwd()
     process.chdir(folder)
     t.teardown(() => process.chdir(before))
-    const samples = samplesOf(read(name)).filter(({ command }) => !NOT_RUN.test(`${command} `))
+    const samples = blocks.flatMap(samplesOf).filter(({ command }) => !NOT_RUN.test(`${command} `))
     t.ok(samples.length > 0, 'the page has samples')
     for (const { command, output } of samples) {
       const terminal = aTerminal({ folder, env: { PATH: process.env['PATH'] } })

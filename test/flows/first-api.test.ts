@@ -5,7 +5,7 @@ import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { recordCredential } from '../fixtures/capture.ts'
 import { isShown } from '../fixtures/follow-guide.ts'
-import { readRepositoryFile } from '../fixtures/repository-texts.ts'
+import { documentedBlocks } from '../fixtures/repository-texts.ts'
 import { plainEnvironment } from '../fixtures/spawn-plainly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
@@ -15,18 +15,16 @@ const file = t
 
 // Runs the commands of docs/first-api.md in the order of the page, against the services of `npm start`.
 const ROOT = findPackageRoot()
-const blocks = [
-  ...readRepositoryFile('docs/first-api.md').matchAll(/^```(sh|console)\n([\s\S]*?)^```$/gm),
-].map(([, kind, text = '']) => ({
+const blocks = documentedBlocks('docs/first-api.md').map(({ info, text }) => ({
   commands:
-    kind === 'sh'
+    info === 'sh'
       ? text
       : text
           .split('\n')
           .filter((line) => line.startsWith('$ '))
           .map((line) => line.slice(2))
           .join('\n'),
-  shown: kind === 'sh' ? [] : text.split('\n').filter((line) => line !== '' && !line.startsWith('$ ')),
+  shown: info === 'sh' ? [] : text.split('\n').filter((line) => line !== '' && !line.startsWith('$ ')),
 }))
 
 t.test('the commands of docs/first-api.md print the shown output', async (t) => {

@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import t from 'tap'
 import { findFreePort } from '../../platform/net/find-free-port.ts'
 import { recordCredential } from '../fixtures/capture.ts'
+import { documentedBlock, readRepositoryFile } from '../fixtures/repository-texts.ts'
 import { send } from '../fixtures/send.ts'
 import { plainEnvironment, spawnPlainly } from '../fixtures/spawn-plainly.ts'
 import { PATIENT, quietPort } from '../fixtures/start-scopegate.ts'
@@ -14,11 +15,7 @@ import { until } from '../fixtures/until.ts'
 /** The index of the documentation also lists examples in TypeScript, and the chart. The package has neither. */
 const ONLY_IN_REPOSITORY = /^(?:examples|helm)\//
 const ROOT = join(import.meta.dirname, '..', '..')
-const PLUGIN_PAGE = readFileSync(join(ROOT, 'docs/fastify-plugin.md'), 'utf8')
-/** The commands of the page, without their indentation. */
-const PLUGIN_COMMANDS = [...PLUGIN_PAGE.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, block = '']) =>
-  block.replaceAll(/^ +/gm, ''),
-)
+const PLUGIN_PAGE = readRepositoryFile('docs/fastify-plugin.md')
 const SERVICE = `import Fastify from 'fastify'
 import scopegate from 'scopegate/fastify'
 
@@ -36,21 +33,17 @@ t.test('the npm package installs a working scopegate command in an empty folder'
   const folder = t.testdir({ packed: {}, empty: { 'package.json': '{}' }, followed: {} })
   const empty = join(folder, 'empty')
   const env = plainEnvironment()
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', join(folder, 'packed')], {
-    cwd: ROOT,
-    env,
-    stdio: 'pipe',
+  const quick = { npm_config_prefer_offline: 'true', npm_config_audit: 'false', npm_config_fund: 'false' }
+  const commands = documentedBlock('docs/install.md', 'npm pack')
+    .replace('npm pack', `npm pack --silent ${ROOT}`)
+    .replaceAll('/opt/scopegate-0.1.0', empty)
+  const found = execFileSync('bash', ['-euc', `${commands}\ncommand -v scopegate`], {
+    cwd: join(folder, 'packed'),
+    env: { ...env, ...quick },
+    encoding: 'utf8',
   })
+  t.match(found, join(empty, 'node_modules/.bin/scopegate'))
   const [tarball = ''] = readdirSync(join(folder, 'packed'))
-  execFileSync(
-    'npm',
-    ['install', '--prefer-offline', '--no-audit', '--no-fund', join(folder, 'packed', tarball)],
-    {
-      cwd: empty,
-      env,
-      stdio: 'pipe',
-    },
-  )
 
   await t.test('the package contains no Node.js runtime and no test', async (t) => {
     const installed = readdirSync(join(empty, 'node_modules'))
@@ -101,17 +94,13 @@ t.test('the npm package installs a working scopegate command in an empty folder'
   })
 
   await t.test('the commands of fastify-plugin.md work, with the responses of the page', async (t) => {
-    const [install = '', start = '', requests = '', ...others] = PLUGIN_COMMANDS
-    t.same(others, [])
+    const install = documentedBlock('docs/fastify-plugin.md', 'npm init')
+    const start = documentedBlock('docs/fastify-plugin.md', 'node create-token.js')
+    const requests = documentedBlock('docs/fastify-plugin.md', 'curl -i')
     const cwd = join(folder, 'followed')
     copyFileSync(join(folder, 'packed', tarball), join(cwd, tarball))
     // The commands must use the Node.js version of the tests.
     const own = { ...env, PATH: `${dirname(process.execPath)}:${env['PATH']}` }
-    const quick = {
-      npm_config_prefer_offline: 'true',
-      npm_config_audit: 'false',
-      npm_config_fund: 'false',
-    }
     execFileSync('bash', ['-euc', install], { cwd, env: { ...own, ...quick }, stdio: 'pipe' })
     const copies = readdirSync(cwd, { recursive: true })
       .map(String)

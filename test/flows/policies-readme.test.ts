@@ -1,19 +1,22 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
+import { documentedBlocks, readRepositoryFile } from '../fixtures/repository-texts.ts'
 import { plainEnvironment } from '../fixtures/spawn-plainly.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
 // Runs the commands of policies/README.md unchanged, in the folder of `npm start`.
 const ROOT = findPackageRoot()
-const page = readFileSync(join(ROOT, 'policies/README.md'), 'utf8')
-const frontPage = readFileSync(join(ROOT, 'README.md'), 'utf8')
+const frontPage = readRepositoryFile('README.md')
 /** The root test of this file. Each nested test has its own test folder. */
 const file = t
-const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, commands = '']) => commands)
+const blocks = documentedBlocks('policies/README.md')
+const [write = '', check = '', test = '', explain = '', ask = '', diff = '', ...more] = blocks.flatMap(
+  ({ info, text }) => (info === 'sh' ? [text] : []),
+)
 
 t.test('the commands of policies/README.md create a route, and the gateway serves this route', async (t) => {
   const folder = t.testdir({ bin: {} })
@@ -36,7 +39,6 @@ t.test('the commands of policies/README.md create a route, and the gateway serve
   const { baseUrl } = await startScopegate(file, {
     args: ['--config', join(folder, 'config'), '--policies', join(folder, 'policies')],
   })
-  const [write = '', check = '', test = '', explain = '', ask = '', diff = '', ...more] = blocks
   t.same(more, [], 'the test runs every block')
 
   t.equal(run(write).status, 0)
@@ -60,11 +62,12 @@ t.test('the commands of policies/README.md create a route, and the gateway serve
 })
 
 t.test('policies/README.md shows the real error message', async (t) => {
-  const [, shown = ''] = /^```text\n([\s\S]*?)^```$/m.exec(page) ?? []
+  const [message, ...others] = blocks.filter(({ info }) => info !== 'sh')
+  t.same(others, [])
   const folder = t.testdir()
   cpSync(join(ROOT, 'config'), join(folder, 'config'), { recursive: true })
   mkdirSync(join(folder, 'policies'))
-  const [, policy = ''] = /<<'END'\n([\s\S]*?)^END$/m.exec(blocks[0] ?? '') ?? []
+  const [, policy = ''] = /<<'END'\n([\s\S]*?)^END$/m.exec(write) ?? []
   writeFileSync(join(folder, 'policies/catalogue.policy.yaml'), policy.replace('courses:read', 'course:read'))
   const { stdout, status } = spawnSync(process.execPath, [join(ROOT, 'bin/scopegate.js'), 'check'], {
     cwd: folder,
@@ -72,5 +75,5 @@ t.test('policies/README.md shows the real error message', async (t) => {
     env: plainEnvironment(),
   })
   t.equal(status, 3)
-  t.ok(stdout.startsWith(shown), stdout)
+  t.ok(stdout.startsWith(message?.text ?? 'no message'), stdout)
 })

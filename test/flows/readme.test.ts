@@ -7,7 +7,7 @@ import { type RecordedLine, renderAsciicast, toAsciicast } from '../../scripts/r
 import { recordCredential } from '../fixtures/capture.ts'
 import { launchChromium } from '../fixtures/launch-chromium.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
-import { fencedBlocksOf, readRepositoryFile } from '../fixtures/repository-texts.ts'
+import { documentedBlock, readRepositoryFile } from '../fixtures/repository-texts.ts'
 import { send } from '../fixtures/send.ts'
 import { shrinkPng } from '../fixtures/shrink-png.ts'
 import { signIn } from '../fixtures/sign-in.ts'
@@ -35,23 +35,26 @@ const LINE_MS = 150
 
 /** The root test of this file. Each nested test has its own test folder. */
 const file = t
-const blocks = fencedBlocksOf('README.md')
+const GET_TOKEN = documentedBlock('README.md', 'npm run --silent get-token')
 
 t.test('the commands of README.md print the shown output', async (t) => {
   const folder = t.testdir({ bin: {} })
   const scopegate = await startScopegate(file)
   const { token, shown } = await getToken(scopegate)
-  t.ok(blockWith('get-token').includes(shown), 'the page shows the text of the client')
+  t.ok(GET_TOKEN.includes(shown), 'the page shows the text of the client')
   const run = createShell(folder, scopegate, token)
 
-  for (const start of ['$ curl http', '$ curl -i -X POST', '$ curl -i http']) {
-    const block = blockWith(start)
+  for (const block of [
+    documentedBlock('README.md', '$ curl http'),
+    documentedBlock('README.md', '$ curl -i -X POST'),
+    documentedBlock('README.md', '$ curl -i http'),
+  ]) {
     const output = run(commandsOf(block))
     t.ok(isShown(block, output), block, { output })
   }
-  const status = /^\$ (curl -s -o [^\n]*)\n(\d+)$/m.exec(blockWith('get-token'))
+  const status = /^\$ (curl -s -o [^\n]*)\n(\d+)$/m.exec(GET_TOKEN)
   t.equal(run(status?.[1] ?? '').trim(), status?.[2])
-  const summary = blockWith('Scopegate is ready')
+  const summary = documentedBlock('README.md', 'Scopegate is ready')
   await until('npm start prints its summary', async () => isShown(summary, scopegate.output()))
   t.ok(isShown(summary, scopegate.output()), summary, { output: scopegate.output() })
 
@@ -90,19 +93,15 @@ t.test('the page shows the real error message of a wrong scope', async (t) => {
   const folder = t.testdir()
   cpSync(join(ROOT, 'config'), join(folder, 'config'), { recursive: true })
   cpSync(join(ROOT, 'policies'), join(folder, 'policies'), { recursive: true })
-  const policy = blockWith('kind: Policy').replace('curriculum:read', 'curriculm:read')
+  const policy = documentedBlock('README.md', 'kind: Policy').replace('curriculum:read', 'curriculm:read')
   writeFileSync(join(folder, 'policies/lecture-notes.policy.yaml'), policy)
   const { stdout, stderr } = spawnSync(process.execPath, [join(ROOT, 'bin/scopegate.js'), 'check'], {
     cwd: folder,
     encoding: 'utf8',
     env: plainEnvironment(),
   })
-  t.ok((stdout + stderr).includes(blockWith('error[P201]').trimEnd()), stdout + stderr)
+  t.ok((stdout + stderr).includes(documentedBlock('README.md', 'error[P201]').trimEnd()), stdout + stderr)
 })
-
-function blockWith(text: string): string {
-  return blocks.find((block) => block.text.includes(text))?.text ?? `no block with ${text}`
-}
 
 function commandsOf(block: string): string {
   return block

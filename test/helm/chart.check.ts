@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { isMap, isScalar, parse, parseDocument } from 'yaml'
 import { DEFAULTS } from '../../gateway/config/defaults.ts'
 import { parseDurationMs } from '../../platform/diagnostics/schema/value-formats.ts'
+import { documentedBlock } from '../fixtures/repository-texts.ts'
 import { startChartRenderer, startObjectRenderer } from './chart-renderer.ts'
 import { type ChartView, type Component, viewChart } from './chart-view.ts'
 import type { Container, KubeObject, NetworkRule } from './kube-object.ts'
@@ -408,41 +409,44 @@ t.test('a changed start-up setting replaces only the pods of its service', async
   t.notSame(redis('redis://a'), redis('redis://b'), 'the address of Redis: the authorization server')
 })
 
-/** Guides whose YAML blocks with only keys of `values.yaml` are values of the chart. */
-const GUIDES = [
-  'alerts',
-  'authenticate-at-upstreams',
-  'gitops',
-  'install',
-  'policy-sources',
-  'read-policies-from-git',
-  'several-clusters',
-  'sign-in-with-a-provider',
-  'store-grants-in-postgresql',
-  'tracing',
+/** The values of the chart in the guides. */
+const VALUES_OF_GUIDES = [
+  documentedBlock('docs/alerts.md', 'metrics:'),
+  documentedBlock('docs/authenticate-at-upstreams.md', 'gateway:'),
+  documentedBlock('docs/canary.md', 'enabled: true'),
+  documentedBlock('docs/gitops.md', '# values.yaml'),
+  documentedBlock('docs/install.md', 'replicaCount: 2'),
+  documentedBlock('docs/install.md', 'policies:'),
+  documentedBlock('docs/install.md', 'trustedProxies: [10.0.0.0/8] # the addresses of th'),
+  documentedBlock('docs/install.md', 'tls: { existingSecret: api-example-org-tls }'),
+  documentedBlock('docs/install.md', 'certificate:'),
+  documentedBlock('docs/install.md', 'enabled: false # omit this line to accept also the'),
+  documentedBlock('docs/install.md', 'podSecurityContext: { runAsUser: null, runAsGroup:'),
+  documentedBlock('docs/policy-sources.md', 'policies:'),
+  documentedBlock('docs/read-policies-from-git.md', 'git:'),
+  documentedBlock('docs/read-policies-from-git.md', 'name: HTTPS_PROXY'),
+  documentedBlock('docs/read-policies-from-git.md', 'gateway:'),
+  documentedBlock('docs/read-policies-from-git.md', 'oci:'),
+  documentedBlock('docs/several-clusters.md', '# values of the first cluster'),
+  documentedBlock('docs/several-clusters.md', '# values of each further cluster'),
+  documentedBlock('docs/several-clusters.md', 'baseUrl: https://eu.example.org'),
+  documentedBlock('docs/sign-in-with-a-provider.md', 'authorizationServer:'),
+  documentedBlock('docs/store-grants-in-postgresql.md', 'replicaCount: 2'),
+  documentedBlock('docs/tracing.md', 'endpoint: http://otel-collector.observability:4318'),
 ]
 
 t.test('the chart renders the values of the guides', async (t) => {
-  const folder = t.testdir()
-  const known = Object.keys(parse(readFileSync(join(CHART, 'values.yaml'), 'utf8')) as object)
-  for (const guide of GUIDES) {
-    const page = readFileSync(join(ROOT, 'docs', `${guide}.md`), 'utf8').replaceAll('DIGEST', '0'.repeat(64))
-    const blocks = [...page.matchAll(/^( *)```yaml\n([\s\S]*?)^ *```$/gm)]
-      .map(([, indent = '', block = '']) => block.replaceAll(new RegExp(`^${indent}`, 'gm'), ''))
-      .filter((block) => Object.keys(parse(block) as object).every((key) => known.includes(key)))
-    t.not(blocks.length, 0, `${guide}.md contains values`)
-    for (const block of blocks) {
-      const file = join(folder, 'values.yaml')
-      writeFileSync(file, block)
-      const { authorizationServer } = parse(block) as { authorizationServer?: { enabled?: boolean } }
-      // A block shows only the values of its subject. The chart also requires an https URL for certificates, and policies
-      // without the authorization server.
-      const { status, stderr } = helm(
-        ...['template', 'gw', CHART, '--set', 'gateway.baseUrl=https://api.example.org', '--values', file],
-        ...(authorizationServer?.enabled === false ? ['--set', 'policies.existingClaim=policies'] : []),
-      )
-      t.equal(status, 0, `${guide}.md: ${block}`, { stderr })
-    }
+  const file = join(t.testdir(), 'values.yaml')
+  for (const block of VALUES_OF_GUIDES) {
+    writeFileSync(file, block.replaceAll('DIGEST', '0'.repeat(64)))
+    const { authorizationServer } = parse(block) as { authorizationServer?: { enabled?: boolean } }
+    // A block shows only the values of its subject. The chart also requires an https URL for certificates, and policies
+    // without the authorization server.
+    const { status, stderr } = helm(
+      ...['template', 'gw', CHART, '--set', 'gateway.baseUrl=https://api.example.org', '--values', file],
+      ...(authorizationServer?.enabled === false ? ['--set', 'policies.existingClaim=policies'] : []),
+    )
+    t.equal(status, 0, block, { stderr })
   }
 })
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import {
@@ -8,17 +8,16 @@ import {
   type StoreConfig,
 } from '../../../authorization-server/store/open-store.ts'
 import type { Store } from '../../../authorization-server/store/store.ts'
-import { findPackageRoot } from '../../../platform/process/package-root.ts'
+import { documentedBlock, readRepositoryFile } from '../../fixtures/repository-texts.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
 // Runs the commands of docs/back-up-and-restore.md. `postgres-revocations.test.ts` runs the commands for PostgreSQL.
 
-const GUIDE = readFileSync(join(findPackageRoot(), 'docs/back-up-and-restore.md'), 'utf8')
+const GUIDE = readRepositoryFile('docs/back-up-and-restore.md')
 
-/** Runs a command of the guide after the replacement of some words. Fails if the guide does not contain the command. */
-function runDocumented(t: Test, command: string, words: Readonly<Record<string, string>>): void {
-  t.ok(GUIDE.includes(command), command)
+/** Runs a command of the guide after the replacement of some words. */
+function runDocumented(command: string, words: Readonly<Record<string, string>>): void {
   const [name = '', ...args] = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word = '']) =>
     Object.entries(words).reduce((text, [from, to]) => text.replace(from, () => to), quoted ?? word),
   )
@@ -39,7 +38,7 @@ t.test('a backup of SQLite while the server runs contains each acknowledged writ
   const store = await open(t, { store: { type: 'sqlite' }, dataDir: folder })
   await store.artifacts('RefreshToken').upsert('token', { jti: 'token' }, 900)
   const copy = join(folder, 'restored', SQLITE_FILE_NAME)
-  runDocumented(t, 'sqlite3 authorization-server.sqlite ".backup copy.sqlite"', {
+  runDocumented(documentedBlock('docs/back-up-and-restore.md', 'sqlite3 authorization-server.sqlite'), {
     'authorization-server.sqlite': join(folder, SQLITE_FILE_NAME),
     'copy.sqlite': copy,
   })
@@ -51,7 +50,8 @@ t.test('the command for pods writes a backup of SQLite to standard output', asyn
   const folder = t.testdir({ restored: {} })
   const store = await open(t, { store: { type: 'sqlite' }, dataDir: folder })
   await store.artifacts('RefreshToken').upsert('token', { jti: 'token' }, 900)
-  const [, script = ''] = /-- node --eval '([^']+)' > copy\.sqlite/.exec(GUIDE) ?? []
+  const block = documentedBlock('docs/back-up-and-restore.md', 'kubectl exec')
+  const [, script = ''] = /-- node --eval '([^']+)' > copy\.sqlite/.exec(block) ?? []
   const copy = join(folder, 'copy.sqlite')
   const local = script.replaceAll('/var/lib/scopegate', folder).replaceAll('/tmp/copy.sqlite', copy)
   const output = execFileSync(process.execPath, ['--eval', local], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -68,14 +68,16 @@ t.test('a backup of Redis while the server runs contains each acknowledged write
   const store = await open(t, { store: { type: 'redis' }, redis: { url: redis.url } })
   await store.artifacts('RefreshToken').upsert('token', { jti: 'token' }, 900)
   const dump = join(folder, 'grants.rdb')
-  runDocumented(t, 'redis-cli -u "$REDIS_URL" --rdb grants.rdb', {
+  runDocumented(documentedBlock('docs/back-up-and-restore.md', '--rdb grants.rdb'), {
     $REDIS_URL: redis.url,
     'grants.rdb': dump,
   })
   copyFileSync(dump, join(folder, 'restored', 'dump.rdb'))
   const other = await startRedis({ folder: join(folder, 'restored') })
   t.teardown(() => other.stop())
-  runDocumented(t, 'redis-cli -u "$REDIS_URL" config set appendonly yes', { $REDIS_URL: other.url })
+  const command = 'redis-cli -u "$REDIS_URL" config set appendonly yes'
+  t.ok(GUIDE.includes(command))
+  runDocumented(command, { $REDIS_URL: other.url })
   const restored = await open(t, { store: { type: 'redis' }, redis: { url: other.url } })
   t.match(await restored.artifacts('RefreshToken').find('token'), { jti: 'token' })
 })

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { hashId } from '../../../authorization-server/store/artifact-record.ts'
 import { openPostgresStore } from '../../../authorization-server/store/postgres-store.ts'
 import type { Store } from '../../../authorization-server/store/store.ts'
 import { runPostgresTool, startPostgres, type TestPostgres } from '../../fixtures/postgres.ts'
+import { documentedBlock } from '../../fixtures/repository-texts.ts'
 import { until } from '../../fixtures/until.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
@@ -234,12 +234,11 @@ t.test(
     await next(follower)
 
     const file = join(t.testdir(), 'grants.dump')
-    const [backUp = '', restore = ''] = commandsOf('PostgreSQL')
-    runCommand(backUp, own, file)
+    runCommand(documentedBlock('docs/back-up-and-restore.md', 'pg_dump'), own, file)
     await store.artifacts('Grant').revokeByGrantId('lost')
     t.same(await next(follower), [hashId('lost')])
     const seen = await store.revocations.lastId()
-    runCommand(restore, own, file)
+    runCommand(documentedBlock('docs/back-up-and-restore.md', 'pg_restore'), own, file)
 
     const renewed = await until('the renewed revocation', async () =>
       follower.lines.find((line) => JSON.stringify(line).includes('revocations_renewed')),
@@ -253,15 +252,8 @@ t.test(
   },
 )
 
-/** Returns the backup command and the restore command of a store in docs/back-up-and-restore.md. */
-function commandsOf(store: string): readonly string[] {
-  const guide = readFileSync(join(import.meta.dirname, '../../../docs/back-up-and-restore.md'), 'utf8')
-  const [, section = ''] = guide.split(`## ${store}\n`)
-  return [...section.matchAll(/^(pg_dump|pg_restore) .*$/gm)].map(([line]) => line).slice(0, 2)
-}
-
 function runCommand(command: string, on: TestPostgres, file: string): void {
-  const [name = '', ...args] = command.split(' ')
+  const [name = '', ...args] = command.trim().split(' ')
   runPostgresTool(
     name,
     args.map((arg) => arg.replaceAll('"', '').replace('$POSTGRES_URL', on.url).replace('grants.dump', file)),

@@ -1,13 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import {
   migratePostgres,
   POSTGRES_SCHEMA_VERSION,
 } from '../../../authorization-server/store/postgres-schema.ts'
 import { openPostgresStore } from '../../../authorization-server/store/postgres-store.ts'
-import { findPackageRoot } from '../../../platform/process/package-root.ts'
 import { runPostgresTool, startPostgres } from '../../fixtures/postgres.ts'
+import { documentedBlock } from '../../fixtures/repository-texts.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
 const server = await startPostgres()
@@ -82,8 +80,8 @@ t.test(
       message: `PostgreSQL at postgres://127.0.0.1:${server.port}/scopegate has schema version ${newest}; this program supports versions up to ${POSTGRES_SCHEMA_VERSION}. Start the newer Scopegate that wrote it, or undo the newer versions (docs/upgrade.md#downgrade).`,
     })
 
-    const guide = readFileSync(join(findPackageRoot(), 'docs', 'upgrade.md'), 'utf8')
-    const [, script = ''] = /psql .*<<'SQL'\n([\s\S]*?)\n *SQL/.exec(guide) ?? []
+    const block = documentedBlock('docs/upgrade.md', 'select undo from')
+    const [, script = ''] = /psql .*<<'SQL'\n([\s\S]*?)\nSQL/.exec(block) ?? []
     t.match(script, 'version > 1')
     const psql = ['--no-psqlrc', '--set=ON_ERROR_STOP=1', server.url]
     runPostgresTool('psql', psql, script.replace('version > 1', `version > ${POSTGRES_SCHEMA_VERSION}`))
@@ -127,16 +125,14 @@ t.test('a user without CREATE works in a prepared schema', async (t) => {
 })
 
 t.test('the SQL of the guides creates the role and changes its password', async (t) => {
-  const page = (name: string) => readFileSync(join(findPackageRoot(), 'docs', name), 'utf8')
-  const [create = ''] =
-    /create role scopegate[\s\S]*?(?=\s*```)/.exec(page('store-grants-in-postgresql.md')) ?? []
-  const [, change = ''] = /psql --command "(.*)"/.exec(page('rotate-keys-and-secrets.md')) ?? []
-  t.match(create, 'create database')
+  const create = documentedBlock('docs/store-grants-in-postgresql.md', 'create role scopegate')
+  const rotate = documentedBlock('docs/rotate-keys-and-secrets.md', 'psql --command')
+  const [, change = ''] = /psql --command "(.*)"/.exec(rotate) ?? []
   t.match(change, '$NEW_PASSWORD')
   // The server of this test already has the role and the database of the guide.
   const renamed = (sql: string) =>
     sql.replaceAll(/\bscopegate\b/gi, 'scopegate_guide').replace('$NEW_PASSWORD', 'second')
-  for (const sql of [...create.split('\n'), change])
+  for (const sql of [...create.trim().split('\n'), change])
     runPostgresTool('psql', ['--set=ON_ERROR_STOP=1', admin, '--command', renamed(sql.trim())])
   t.same(await server.query("select datname from pg_database where datname = 'scopegate_guide'"), [
     { datname: 'scopegate_guide' },

@@ -1,24 +1,28 @@
-import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import t from 'tap'
 import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { OK_REPLY } from '../../fixtures/recording-upstream.ts'
+import { documentedBlocks } from '../../fixtures/repository-texts.ts'
 import { send } from '../../fixtures/send.ts'
 import { EXAMPLES, type Ingress, startExample } from './ingress.ts'
 
-const PAGE = readFileSync(resolve(import.meta.dirname, '../../../docs/decide-for-another-gateway.md'), 'utf8')
-
 /**
- * Changes an example as the page describes. The language of a code block on the page has the product and a line of the
- * example: `in` adds the block after this line, and `for` replaces this line.
+ * The blocks of the page with directives. The language of a block has the product and a line of the example: `in` adds
+ * the block after this line, and `for` replaces this line.
  */
-function addDirectives(text: string, fence: string): string {
+const DIRECTIVES = documentedBlocks('docs/decide-for-another-gateway.md').flatMap(({ info, text }) => {
+  const [, product, how, line = ''] = /^(\w+) (in|for) (.*)$/.exec(info) ?? []
+  return product === undefined ? [] : [{ product, how, line, lines: text.trimEnd().split('\n') }]
+})
+
+/** Adds the directives of a product to a file of its example. Appends each added line of the page to `added`. */
+function addDirectives(text: string, fence: string, added: string[]): string {
   const lines = text.replace('FORWARDS_OPTIONS = false', 'FORWARDS_OPTIONS = true').split('\n')
-  for (const [, product, how, where = '', block = ''] of PAGE.matchAll(
-    /^```(\w+) (in|for) (.*)\n([\s\S]*?)\n```$/gm,
-  )) {
-    const at = lines.findLastIndex((line) => line.trim().replace(/ \{$/, '') === where)
-    if (product === fence && at !== -1) lines.splice(at + (how === 'in' ? 1 : 0), how === 'in' ? 0 : 1, block)
+  for (const { product, how, line, lines: block } of DIRECTIVES) {
+    const at = lines.findLastIndex((one) => one.trim().replace(/ \{$/, '') === line)
+    if (product !== fence || at === -1) continue
+    lines.splice(at + (how === 'in' ? 1 : 0), how === 'in' ? 0 : 1, ...block)
+    added.push(line)
   }
   return lines.join('\n')
 }
@@ -38,12 +42,15 @@ export function testBrowserClients(
     `with the directives of the page, a page of a browser can use the API through ${ingress.name}`,
     async (t) => {
       const { decisions, gateway, upstream } = await startDecisionEndpoint(t, ingress.protocol)
+      const added: string[] = []
       const adapt = (text: string, dir: string) => {
-        const changed = addDirectives(text, ingress.fence)
+        const changed = addDirectives(text, ingress.fence, added)
         return ingress.adapt?.(changed, dir) ?? changed
       }
       const example = { ...ingress, folder: join(EXAMPLES, ingress.fence), adapt }
       const url = await startExample(t, example, { decisions, upstream: upstream.url })
+      const own = DIRECTIVES.filter(({ product }) => product === ingress.fence).map(({ line }) => line)
+      t.same(added.toSorted(), own.toSorted(), 'the example uses each block of the page')
       const before = upstream.requests.length
       const origin = 'https://app.example'
       const corsHeaders = ({ headers }: { readonly headers: Headers }) =>
@@ -77,8 +84,8 @@ export function testBrowserClients(
       }
       t.equal(upstream.requests.length, before, 'the upstream receives no preflight')
 
-      const own = 'access-control-allow-origin: null\r\naccess-control-allow-credentials: true\r\n'
-      upstream.reply(OK_REPLY.replace('\r\n', `\r\n${own}`))
+      const cors = 'access-control-allow-origin: null\r\naccess-control-allow-credentials: true\r\n'
+      upstream.reply(OK_REPLY.replace('\r\n', `\r\n${cors}`))
       for (const [path, token, status] of [
         ['/api/courses', 'good', 200],
         ['/api/listed', 'good', 200],

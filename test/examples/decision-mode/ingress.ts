@@ -8,6 +8,7 @@ import t, { type Test } from 'tap'
 import { findFreePort } from '../../../platform/net/find-free-port.ts'
 import { type DecisionProtocol, startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { OK_REPLY, startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
+import { documentedBlock } from '../../fixtures/repository-texts.ts'
 import { send } from '../../fixtures/send.ts'
 import { testEnforcement } from '../../fixtures/test-enforcement.ts'
 import { testFrameworks } from '../../fixtures/test-frameworks.ts'
@@ -82,8 +83,8 @@ export function testIngress(ingress: Ingress): void {
 
 /** Runs the commands of the page that check an ingress. */
 function testCommands(example: Ingress & Example): void {
-  const page = readFileSync(resolve(EXAMPLES, '../../docs/decide-for-another-gateway.md'), 'utf8')
-  const commands = [...page.matchAll(/^curl (.*?) +# (\d{3})$/gm)].map(([, command = '', status]) => ({
+  const block = documentedBlock('docs/decide-for-another-gateway.md', 'curl -i')
+  const commands = [...block.matchAll(/^curl (.*?) +# (\d{3})$/gm)].map(([, command = '', status]) => ({
     status,
     args: [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain),
   }))

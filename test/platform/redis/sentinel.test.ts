@@ -5,16 +5,14 @@ import { followRedisRevocations } from '../../../platform/redis/follow-redis-rev
 import { openRedis } from '../../../platform/redis/redis.ts'
 import type { RedisClient } from '../../../platform/redis/redis-client.ts'
 import { startSentinels } from '../../fixtures/redis-sentinel.ts'
-import { fencedBlocksOf } from '../../fixtures/repository-texts.ts'
+import { documentedBlock } from '../../fixtures/repository-texts.ts'
 import { quietPort } from '../../fixtures/start-scopegate.ts'
 import { until } from '../../fixtures/until.ts'
 
 const sentinels = await startSentinels(t.testdir())
 t.teardown(() => sentinels.stop())
 /** Permissions of the ACL user of the Sentinels in docs/connect-redis.md. */
-const SENTINEL_RULES = (
-  fencedBlocksOf('docs/connect-redis.md').find(({ text }) => text.includes('+switch-master'))?.text ?? ''
-)
+const SENTINEL_RULES = documentedBlock('docs/connect-redis.md', '+switch-master')
   .trim()
   .split(' ')
   .slice('ACL SETUSER scopegate on >PASSWORD'.split(' ').length)

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { openTracing } from '../../../platform/tracing/open-tracing.ts'
 import { aCertificate } from '../../fixtures/a-certificate.ts'
+import { documentedBlock } from '../../fixtures/repository-texts.ts'
 import { startTraceReceiver } from '../../fixtures/trace-receiver.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -53,6 +54,13 @@ t.test('the counter of exported spans omits spans that the receiver rejects', as
     const receiver = await startTraceReceiver(t, { body: Buffer.from(body, isHex ? 'hex' : 'utf8') })
     t.equal(await exportSpan({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url }), exported, body)
   }
+})
+
+t.test('the variable of docs/tracing.md turns tracing on', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const variable = documentedBlock('docs/tracing.md', 'OTEL_EXPORTER_OTLP_ENDPOINT=')
+  const [name = '', value = ''] = variable.trim().split('=')
+  t.equal(await exportSpan({ [name]: value.replace('http://otel-collector:4318', receiver.url) }), 1)
 })
 
 t.test('the log shows the status of a rejected export, and not the reason phrase', async (t) => {

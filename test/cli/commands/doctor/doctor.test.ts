@@ -10,7 +10,7 @@ import { main } from '../../../../cli/main.ts'
 import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 import { aCertificate } from '../../../fixtures/a-certificate.ts'
 import { aTerminal } from '../../../fixtures/a-terminal.ts'
-import { fencedBlocksOf } from '../../../fixtures/repository-texts.ts'
+import { documentedBlock } from '../../../fixtures/repository-texts.ts'
 import { type Bend, type BentAnswer, startBentGateway } from '../../../fixtures/start-bent-gateway.ts'
 import { startScopegate } from '../../../fixtures/start-scopegate.ts'
 
@@ -358,8 +358,7 @@ t.test('parses every valid form of a challenge', (t) => {
 })
 
 t.test('the commands of docs/doctor.md examine a gateway', async (t) => {
-  const [{ text = '' } = {}] = fencedBlocksOf('docs/doctor.md')
-  const commands = text.trim().split('\n')
+  const commands = documentedBlock('docs/doctor.md', 'scopegate doctor').trim().split('\n')
   t.equal(commands.length, 2)
   for (const command of commands) {
     const args = command.replace('https://api.example.com', baseUrl).split(' ').slice(2)
