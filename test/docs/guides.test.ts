@@ -32,8 +32,23 @@ function commandsOf(page: string, blocks: readonly string[]): readonly string[] 
 const words = (command: string) =>
   [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '')
 
+const ACCOUNTS = documentedBlock('docs/see-and-revoke-access.md', 'account list')
+
+t.test('see-and-revoke-access.md shows the list of the development accounts', async (t) => {
+  const [command = '', ...shown] = ACCOUNTS.trim().split('\n')
+  const terminal = aTerminal()
+  await main(words(command.replace('/var/lib/scopegate', server.dataDir)).slice(2), terminal)
+  const linesOf = (text: string) =>
+    text
+      .trim()
+      .replaceAll(/\d{4}-\S+Z/g, 'TIME')
+      .split('\n')
+      .toSorted()
+  t.same(linesOf(terminal.said.out), linesOf(shown.join('\n')))
+})
+
 for (const [page, ...blocks] of [
-  ['see-and-revoke-access.md', documentedBlock('docs/see-and-revoke-access.md', 'account list')],
+  ['see-and-revoke-access.md', ACCOUNTS],
   [
     'run-with-local-accounts.md',
     documentedBlock('docs/run-with-local-accounts.md', 'account invite dana'),
