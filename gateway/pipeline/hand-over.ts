@@ -1,6 +1,7 @@
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { NOT_DECIDABLE } from './decision-endpoint.ts'
 import type { ShapedContext } from './request-context.ts'
+import { traced } from './request-spans.ts'
 
 /**
  * Gives an allowed request to the other server of this process.
@@ -18,7 +19,7 @@ export function createHandOver(handOver: HandOver) {
   return (context: ShapedContext): Rejection | undefined => {
     const { route, canonical } = context
     if (route.kind === 'api' && !route.websocket && context.upstreamPath === canonical.path)
-      return handOver(context)
+      return traced(context, () => handOver(context)) // the handlers of the other server can send commands to a store
     context.decision = undefined
     return NOT_DECIDABLE
   }

@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import t from 'tap'
+import { startFastifyService } from '../../fixtures/a-fastify-service.ts'
 import { BASE_URL, POLICY, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../../fixtures/a-jwt-config.ts'
 import { startJwtIssuer } from '../../fixtures/a-jwt-issuer.ts'
@@ -209,6 +210,28 @@ t.test('the commands of a limit, a proof and an event are below their request', 
   t.strictSame(commandsOf('GET /shared'), ['EVAL'])
   t.strictSame(commandsOf('GET /api/courses/{id}'), ['SET'], 'the token is in the cache')
   t.strictSame(commandsOf('POST /.well-known/scopegate/security-events'), ['EVALSHA', 'EVAL'])
+})
+
+t.test('the commands of a handler of the Fastify plugin are below the request', async (t) => {
+  const receiver = await startTraceReceiver(t)
+  const redis = await startRedis({ folder: t.testdir() })
+  t.teardown(() => redis.stop())
+  const client = new Redis(redis.url)
+  t.teardown(() => client.disconnect())
+  const { app, url, issuer } = await startFastifyService(t, {
+    settings: { tracing: { endpoint: receiver.url } },
+    routes: (app) => app.get('/api/courses', async () => client.get('course')),
+  })
+  issuer.store(TOKEN, { scope: 'courses:read', client_id: 'app' })
+  const headers = { authorization: `Bearer ${TOKEN}` }
+  for (const _ of ['at the issuer', 'in the cache']) await send(`${url}/api/courses`, { headers })
+  await app.close() // exports all spans
+  const spans = receiver.spans()
+  const requests = spans.filter(({ kind }) => kind === 2)
+  t.strictSame(
+    requests.map(({ spanId }) => spans.flatMap((span) => (span.parentSpanId === spanId ? span.name : []))),
+    [['POST introspection', 'GET redis'], ['GET redis']],
+  )
 })
 
 t.test('a denied request has a server span without an upstream span', async (t) => {
