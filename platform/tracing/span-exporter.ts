@@ -1,14 +1,37 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer'
-import { Pool, RetryAgent } from 'undici'
+import { Pool } from 'undici'
+import { errorCode } from '../diagnostics/error-code.ts'
 import { readLimitedBytes } from '../net/read-limited.ts'
 import type { SpanExporter } from './span-queue.ts'
 import type { TracingSettings, TracingTls } from './tracing-settings.ts'
 
 /** Maximum size of a response. A typical response is empty. */
 const RESPONSE_LIMIT_BYTES = 64 * 1024
+/** Wait time before the first repetition. Each further wait time is twice as long, up to the maximum. */
+const FIRST_WAIT_MS = 1_000
+const LONGEST_WAIT_MS = 5_000
 /** The receiver or a proxy can be temporarily unavailable. Source: OTLP specification 1.9, OTLP/HTTP response. */
-const RETRIED_STATUSES = [429, 502, 503, 504]
+const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504])
+/** The connection failed before the receiver responded. */
+const TEMPORARY_CODES: ReadonlySet<string | undefined> = new Set([
+  ...['EAI_AGAIN', 'ECONNREFUSED', 'ECONNRESET', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EPIPE'],
+  ...['ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_SOCKET'],
+])
+
+/** A response with another status than 2xx. The message has no reason phrase, which could repeat a request header. */
+class StatusError extends Error {
+  readonly status: number
+  /** The wait time that the receiver requires. Milliseconds. */
+  readonly retryAfterMs: number
+
+  constructor(status: number, retryAfter: string) {
+    super(`The receiver responded with the status ${status}.`)
+    this.status = status
+    this.retryAfterMs = retryAfterMs(retryAfter)
+  }
+}
 
 /**
  * Creates the exporter of encoded spans to an OTLP receiver over HTTP.
@@ -35,32 +58,70 @@ export function createSpanExporter(
     bodyTimeout: 0,
     connect: { ...tls },
   })
-  const client = new RetryAgent(pool, {
-    methods: ['POST'],
-    statusCodes: RETRIED_STATUSES,
-    throwOnError: false,
-    minTimeout: 1_000,
-    maxTimeout: 5_000,
-  })
+  let exporting = new AbortController()
+
+  async function send(body: Buffer, signal: AbortSignal): Promise<number> {
+    const response = await pool.request({
+      method: 'POST',
+      path: url.pathname + url.search,
+      headers,
+      body,
+      signal,
+    })
+    const { statusCode } = response
+    // The status is the result. A repetition because of an incomplete body would store the spans twice.
+    const content = await readLimitedBytes(response.body, RESPONSE_LIMIT_BYTES).catch(() => undefined)
+    if (statusCode < 200 || statusCode > 299)
+      throw new StatusError(statusCode, String(response.headers['retry-after'] ?? ''))
+    return rejectedSpans(content)
+  }
+
+  /** Repeats the export after a temporary failure, until the signal. Then throws the last failure. */
+  async function sendUntil(signal: AbortSignal, body: Buffer): Promise<number> {
+    let failure: unknown
+    for (let waitMs = FIRST_WAIT_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, LONGEST_WAIT_MS)) {
+      try {
+        return await send(body, signal)
+      } catch (error) {
+        if (signal.aborted) break
+        if (!isTemporary(error)) throw error
+        failure = error
+      }
+      const neededMs = failure instanceof StatusError ? Math.max(waitMs, failure.retryAfterMs) : waitMs
+      await wait(Math.min(neededMs, timeoutMs), undefined, { signal }).catch(() => undefined)
+    }
+    throw failure ?? signal.reason
+  }
+
   return {
     async export({ request }) {
-      const response = await client.request({
-        origin: url.origin,
-        method: 'POST',
-        path: url.pathname + url.search,
-        headers,
-        body: isCompressed ? gzipSync(request) : request,
-        signal: AbortSignal.timeout(timeoutMs),
-      })
-      const { statusCode } = response
-      const body = await readLimitedBytes(response.body, RESPONSE_LIMIT_BYTES)
-      // The log must not contain the reason phrase of the receiver, which could repeat a header of the request.
-      if (statusCode < 200 || statusCode > 299)
-        throw new Error(`The receiver responded with the status ${statusCode}.`)
-      return rejectedSpans(body)
+      const body = isCompressed ? gzipSync(request) : request
+      exporting = new AbortController()
+      const late = new Error(`The receiver did not respond within ${timeoutMs} ms.`)
+      const deadline = setTimeout(() => exporting.abort(late), timeoutMs)
+      try {
+        return await sendUntil(exporting.signal, body)
+      } finally {
+        clearTimeout(deadline)
+      }
     },
-    close: () => pool.destroy(),
+    async close() {
+      exporting.abort()
+      await pool.destroy()
+    },
   }
+}
+
+function isTemporary(error: unknown): boolean {
+  return error instanceof StatusError
+    ? TEMPORARY_STATUSES.has(error.status)
+    : TEMPORARY_CODES.has(errorCode(error))
+}
+
+/** Source: RFC 9110, section 10.2.3. */
+function retryAfterMs(value: string): number {
+  const seconds = Number(value)
+  return (Number.isNaN(seconds) ? Date.parse(value) - Date.now() : seconds * 1_000) || 0
 }
 
 function authorization({ username, password }: URL): Readonly<Record<string, string>> {

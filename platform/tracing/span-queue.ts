@@ -25,13 +25,13 @@ export type SpanExporter = {
    * @returns the number of spans that the receiver rejected (`partial_success` of OTLP).
    */
   export(batch: SpanBatch): Promise<number>
-  /** Closes the connection, and ends an export. */
+  /** Closes the connection, and ends an export with an error. */
   close(): Promise<void>
 }
 
 type SpanQueueOptions = {
   readonly encoder: SpanEncoder
-  readonly exporter: Pick<SpanExporter, 'export'>
+  readonly exporter: SpanExporter
   readonly meter: TracingMeter
   readonly logger: Pick<Logger, 'info' | 'warn'>
   /** Address of the receiver, for the log. */
@@ -94,7 +94,7 @@ export class SpanQueue {
     }
   }
 
-  /** Exports the queue for at most `CLOSE_TIMEOUT_MS`, and drops the rest. */
+  /** Exports the queue for at most `CLOSE_TIMEOUT_MS`, and drops the rest. Then closes the exporter. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     let deadline: NodeJS.Timeout | undefined
@@ -109,6 +109,8 @@ export class SpanQueue {
     this.#isClosed = true
     this.#options.meter.dropped('export_failed', this.#queued)
     this.#batches = []
+    await this.#options.exporter.close()
+    await this.#exporting // counts the spans of an unfinished export
   }
 
   #start(): void {

@@ -1,4 +1,4 @@
-// Loads the OpenTelemetry SDK. Only `open-tracing.ts` imports this module, and only if tracing is configured.
+// Loads modules of OpenTelemetry. Only `open-tracing.ts` imports this module, and only if tracing is configured.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomFillSync } from 'node:crypto'
 import { createTraceState, SpanKind } from '@opentelemetry/api'
@@ -15,7 +15,7 @@ import { failSpan, type Span, type SpanAttributes, type TraceContext, type Traci
 import type { TracingMeter } from './tracing-metrics.ts'
 import type { TracingSettings, TracingTls } from './tracing-settings.ts'
 
-/** Starts the SDK. The spans of a process go to one receiver. */
+/** Starts tracing. The spans of a process go to one receiver. */
 export function startTracing(options: {
   readonly settings: TracingSettings
   readonly tls: TracingTls
@@ -87,7 +87,6 @@ export function startTracing(options: {
     async close() {
       stopTracingStores()
       await queue.close()
-      await exporter.close()
     },
   }
 }

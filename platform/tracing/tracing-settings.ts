@@ -1,4 +1,4 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { validateHeaderName } from 'node:http'
 import { BootError } from '../diagnostics/boot-error.ts'
 import type { TracingConfig } from './tracing-schema.ts'
 
@@ -43,6 +43,12 @@ const EXIT_INVALID = 3
 const TRACES_PATH = '/v1/traces'
 const DEFAULT_TIMEOUT_MS = 10_000
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
+/** Headers that describe the body or the connection. Another value would make each export fail. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  ...['content-type', 'content-encoding', 'content-length', 'transfer-encoding'],
+  ...['connection', 'keep-alive', 'upgrade', 'expect'],
+])
+const ASCII = /^[\t\x20-\x7e]*$/
 
 /**
  * Combines the configuration with the standard variables of OpenTelemetry. Variables override the configuration. Empty
@@ -90,13 +96,18 @@ function addressOf(config: TracingConfig | undefined, env: Environment): string 
     if (given === undefined) continue
     if (!/^https?:\/\//i.test(given) || !URL.canParse(given))
       throw invalid(name, undefined, 'an http or https URL such as http://otel-collector:4318')
+    const { username, password } = new URL(given)
+    if (decode(username + password) === undefined)
+      throw invalid(name, undefined, 'a URL whose user name and password are percent-encoded')
     return name === full ? given : withTracesPath(given)
   }
   return config?.endpoint === undefined ? undefined : withTracesPath(config.endpoint)
 }
 
 function withTracesPath(base: string): string {
-  return base.replace(/\/*$/, TRACES_PATH)
+  const url = new URL(base)
+  url.pathname = url.pathname.replace(/\/*$/, TRACES_PATH)
+  return url.href
 }
 
 const TLS_VARIABLES = { ca: 'CERTIFICATE', cert: 'CLIENT_CERTIFICATE', key: 'CLIENT_KEY' } as const
@@ -120,19 +131,35 @@ function parseHeaders(variable: string, list: string): readonly (readonly [strin
   return pairs.map((pair) => {
     const [, key = '', encoded = ''] = /^([^=]+)=(.*)$/s.exec(pair) ?? []
     const name = key.trim().toLowerCase()
-    try {
-      const value = decodeURIComponent(encoded.trim())
-      validateHeaderName(name)
-      validateHeaderValue(name, value)
-      return [name, value]
-    } catch {
+    const value = decode(encoded.trim())
+    if (!isHeaderName(name) || value === undefined || !ASCII.test(value))
       throw invalid(
         variable,
         undefined,
-        'a list of headers such as x-tenant=one,authorization=Bearer%20TOKEN',
+        'a list of ASCII headers such as x-tenant=one,authorization=Bearer%20TOKEN',
       )
-    }
+    if (OWN_HEADERS.has(name))
+      throw invalid(variable, undefined, `a list of headers without ${name}, which the service sets itself`)
+    return [name, value]
   })
+}
+
+/** Decodes percent-encoded characters. Returns undefined for an invalid text. */
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isHeaderName(name: string): boolean {
+  try {
+    validateHeaderName(name)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function timeoutOf(env: Environment): number {

@@ -1,10 +1,11 @@
 import { writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { openTracing } from '../../../platform/tracing/open-tracing.ts'
+import { readTracingSettings } from '../../../platform/tracing/tracing-settings.ts'
 import { aCertificate } from '../../fixtures/a-certificate.ts'
 import { documentedBlock } from '../../fixtures/repository-texts.ts'
 import { startTraceReceiver } from '../../fixtures/trace-receiver.ts'
@@ -18,14 +19,30 @@ function open(env: Environment, registry = new Registry(), logger = LOGGER) {
   return openTracing({ config: undefined, env, serviceName: 'test', version: '0', registry, logger })
 }
 
-/** Records one span, and returns the number of exported spans. */
-async function exportSpan(env: Environment): Promise<number | undefined> {
+/** Records one span, and returns the number of exported spans. Adds the warnings of the log to `lines`. */
+async function exportSpan(env: Environment, lines: object[] = []): Promise<number | undefined> {
   const registry = new Registry()
-  const tracing = await open(env, registry)
+  const tracing = await open(env, registry, { info() {}, warn: (fields: object) => void lines.push(fields) })
   tracing?.startServerSpan('GET test', undefined).end()
   await tracing?.close()
   const metrics = await registry.getMetricsAsJSON()
   return metrics.find(({ name }) => name === 'scopegate_trace_spans_exported_total')?.values[0]?.value
+}
+
+/** Starts a receiver that responds with bytes. */
+async function startRawReceiver(t: Test, respond: (socket: Socket) => unknown) {
+  let requests = 0
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.on('data', (bytes) => {
+      if (!bytes.includes('POST ')) return
+      requests += 1
+      respond(socket)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests: () => requests }
 }
 
 /** Starts a receiver with TLS that requires a client certificate, and writes the PEM files of a client. */
@@ -64,22 +81,41 @@ t.test('the variable of docs/tracing.md turns tracing on', async (t) => {
 })
 
 t.test('the log shows the status of a rejected export, and not the reason phrase', async (t) => {
-  const server = createServer((socket) => {
-    socket.once('data', () => socket.end('HTTP/1.1 401 Bearer secret\r\ncontent-length: 0\r\n\r\n'))
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
+  const { url } = await startRawReceiver(t, (socket) =>
+    socket.end('HTTP/1.1 401 Bearer secret\r\ncontent-length: 0\r\n\r\n'),
+  )
   const lines: object[] = []
-  const { port } = server.address() as AddressInfo
-  const tracing = await open({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` }, new Registry(), {
-    info: () => {},
-    warn: (fields: object) => void lines.push(fields),
-  })
-  tracing?.startServerSpan('GET test', undefined).end()
-  await tracing?.close()
+  await exportSpan({ OTEL_EXPORTER_OTLP_ENDPOINT: url }, lines)
   t.match(lines, [
     { event: 'trace_export_failed', err: { message: 'The receiver responded with the status 401.' } },
   ])
+})
+
+t.test('the log shows the failure after which an export was not repeated in time', async (t) => {
+  const receiver = await startRawReceiver(t, (socket) =>
+    socket.write('HTTP/1.1 503 Busy\r\nretry-after: 999999\r\ncontent-length: 0\r\n\r\n'),
+  )
+  const lines: object[] = []
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_TIMEOUT: '1500' }
+  t.equal(await exportSpan(env, lines), 0)
+  t.match(lines, [{ err: { message: 'The receiver responded with the status 503.' } }])
+  t.equal(receiver.requests(), 1, 'the service does not send before the time of retry-after')
+})
+
+t.test('a shutdown ends an export that waits for its repetition', async (t) => {
+  const receiver = await startRawReceiver(t, (socket) =>
+    socket.write('HTTP/1.1 503 Busy\r\nretry-after: 999999\r\ncontent-length: 0\r\n\r\n'),
+  )
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_TIMEOUT: '2147483647' }
+  t.equal(await exportSpan(env), 0)
+})
+
+t.test('an export with the status 200 and an incomplete body is successful, and not repeated', async (t) => {
+  const receiver = await startRawReceiver(t, (socket) =>
+    socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nabc'),
+  )
+  t.equal(await exportSpan({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url }), 1)
+  t.equal(receiver.requests(), 1)
 })
 
 t.test('a refused export is repeated, with the headers and the compression of the variables', async (t) => {
@@ -105,18 +141,14 @@ t.test('a refused export is repeated, with the headers and the compression of th
 })
 
 t.test('an export ends while the receiver sends one byte at a time', async (t) => {
-  const server = createServer((socket) => {
-    socket.on('error', () => {})
-    socket.once('data', () => socket.write('HTTP/1.1 200 OK\r\nx-'))
+  const { url } = await startRawReceiver(t, (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nx-')
     const byte = setInterval(() => socket.write('x'), 10)
     socket.on('close', () => clearInterval(byte))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => server.close())
   const registry = new Registry()
-  const { port } = server.address() as AddressInfo
   const tracing = await open(
-    { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`, OTEL_EXPORTER_OTLP_TIMEOUT: '200' },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: url, OTEL_EXPORTER_OTLP_TIMEOUT: '200' },
     registry,
   )
   tracing?.startServerSpan('GET test', undefined).end()
@@ -183,10 +215,26 @@ t.test('an unusable file for TLS prevents the start, with its cause, variable an
     })
 })
 
+t.test('a base URL can have a path and a query', async (t) => {
+  const settings = readTracingSettings(undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a/base/?key=1' })
+  t.equal(settings?.url, 'http://a/base/v1/traces?key=1')
+})
+
 t.test('an invalid variable prevents the start, and the message shows no secret', async (t) => {
   const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }
-  const headers = 'must be a list of headers such as x-tenant=one,authorization=Bearer%20TOKEN.'
+  const headers = 'must be a list of ASCII headers such as x-tenant=one,authorization=Bearer%20TOKEN.'
+  const toOwnHeader = (header: string) =>
+    [
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      `a=secret,${header}=secret`,
+      `must be a list of headers without ${header}, which the service sets itself.`,
+    ] as const
   for (const [name, value, rest] of [
+    [
+      'OTEL_EXPORTER_OTLP_ENDPOINT',
+      'http://user:secret%@x',
+      'must be a URL whose user name and password are percent-encoded.',
+    ],
     [
       'OTEL_EXPORTER_OTLP_ENDPOINT',
       'ftp://user:secret@x',
@@ -208,6 +256,9 @@ t.test('an invalid variable prevents the start, and the message shows no secret'
     ['OTEL_EXPORTER_OTLP_HEADERS', 'a=secret,b c=1', headers],
     ['OTEL_EXPORTER_OTLP_HEADERS', 'a=secret%', headers],
     ['OTEL_EXPORTER_OTLP_TRACES_HEADERS', 'a=secret%0d%0ab: 1', headers],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'a=secret-\u00e4', headers],
+    ...['content-type', 'content-encoding', 'content-length', 'transfer-encoding'].map(toOwnHeader),
+    ...['connection', 'keep-alive', 'upgrade', 'expect'].map(toOwnHeader),
     ['OTEL_EXPORTER_OTLP_TIMEOUT', '0', 'must be a whole number of milliseconds above 0 (got "0").'],
     [
       'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT',

@@ -19,6 +19,9 @@ function openQueue(t: Test) {
         exports.push({ ...settlement, spans })
         return settlement.promise
       },
+      async close() {
+        void setImmediate().then(() => exports[0]?.reject(new Error('closed')))
+      },
     },
     meter: {
       exported(count) {
@@ -68,8 +71,6 @@ for (const [name, spans] of [
     const closed = queue.close()
     mock.timers.tick(2_000)
     await closed
-    exports[0]?.reject(new Error('closed'))
-    await setImmediate()
     t.equal(exports.length, 1)
     t.strictSame(counts, { exported: 0, queue_full: 0, export_failed: spans })
   })
