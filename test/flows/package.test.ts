@@ -90,7 +90,7 @@ t.test('the npm package installs a working scopegate command in an empty folder'
     const run = (...args: string[]) => execFileSync(process.execPath, args, { cwd, env, encoding: 'utf8' })
     run('create-token.js', 'courses:read')
     t.equal(run(join(ROOT, 'node_modules/typescript/bin/tsc')), '')
-    t.match(run('service.ts'), /^200 api\/status\n401 Bearer /)
+    t.match(run('service.ts'), /^200 api\/status\n401 Bearer /m)
   })
 
   await t.test('the commands of fastify-plugin.md work, with the responses of the page', async (t) => {
