@@ -20,7 +20,7 @@ h4 { margin: 1.25rem 0 0.5rem; font-size: 0.9375rem; }
 ul, ol { margin: 0 0 1rem; }
 .lead { max-width: 44rem; font-size: 1.125rem; color: var(--quiet); }
 .eyebrow { margin: 0 0 0.5rem; color: var(--quiet); font-size: 0.875rem; font-weight: 600; letter-spacing: 0.04em; }
-.skip:focus { position: static; display: block; width: auto; height: auto; padding: 0.5rem 1.25rem; clip-path: none; }
+.skip:focus { top: 0.25rem; left: 0.25rem; width: auto; height: auto; padding: 0.5rem 1.25rem; clip-path: none; background: var(--card); }
 main:focus { outline: none; }
 code, pre, textarea { font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; font-size: 0.875em; }
 pre code { font-size: inherit; }

@@ -11,7 +11,7 @@ body {
   margin: 0; min-height: 100vh; display: flex; flex-direction: column; background: var(--ground); color: var(--text);
   font: 0.9375rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
 }
-.skip:focus { position: static; width: auto; height: auto; padding: 0.5rem 1rem; clip-path: none; background: var(--card); }
+.skip:focus { top: 0.25rem; left: 0.25rem; width: auto; height: auto; padding: 0.5rem 1rem; clip-path: none; background: var(--card); }
 header, main, footer { width: 100%; max-width: 84rem; margin: 0 auto; padding: 0.75rem 1rem; }
 main { flex: 1; }
 p { overflow-wrap: anywhere; }
