@@ -79,7 +79,7 @@ function toCells(row: DecisionSummary): readonly (Html | string | number)[] {
     html`<time>${new Date(timeMs).toISOString().slice(11, 23)}</time>`,
     outcomeLabel(outcome),
     status,
-    code ?? '-',
+    html`<span class="words">${code ?? '-'}</span>`,
     html`<code>${method ?? '-'} ${shorten(path ?? '-')}</code>`,
     route === null ? '-' : html`<a href="${routeHref(route)}">${route}</a>`,
     shorten(client ?? clientAddress),

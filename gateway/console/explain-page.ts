@@ -51,9 +51,9 @@ function formOf(form: ExplainForm): Html {
   return html`<form class="filter" action="${EXPLAIN_PATH}" method="get">
 <p><label for="explain-method">Method</label><select id="explain-method" name="method">${methods.map((one) => option(one, one, form.method))}</select></p>
 <p class="wide"><label for="explain-path">Path, with the query</label><input type="text" id="explain-path" name="path" value="${form.path}" required placeholder="/api/courses/42"></p>
-<p><label for="explain-token">Token</label><select id="explain-token" name="token">${option('none', 'no token', form.token)}${option('valid', 'valid token with these scopes and claims', form.token)}</select></p>
+<p><label for="explain-token">Token</label><select id="explain-token" name="token">${option('none', 'no token', form.token)}${option('valid', 'valid token', form.token)}</select></p>
 <p class="wide"><label for="explain-scopes">Scopes, separated by spaces</label><input type="text" id="explain-scopes" name="scopes" value="${form.scopes}"></p>
-<p><label for="explain-mode">Asked by</label><select id="explain-mode" name="mode">${option('', 'all routes', form.mode)}${option('proxy', 'a client of the proxy', form.mode)}${option('decision', 'an ingress (decision endpoint)', form.mode)}</select></p>
+<p><label for="explain-mode">Mode</label><select id="explain-mode" name="mode">${option('', 'all routes', form.mode)}${option('proxy', 'proxy', form.mode)}${option('decision', 'decision endpoint', form.mode)}</select></p>
 <p class="wide"><label for="explain-claims">Claims, one NAME=VALUE per line</label><textarea id="explain-claims" name="claims" rows="3">
 ${form.claims}</textarea></p>
 <p class="wide"><label for="explain-headers">Headers, one NAME=VALUE per line</label><textarea id="explain-headers" name="headers" rows="3">

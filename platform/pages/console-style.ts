@@ -49,6 +49,7 @@ td { overflow-wrap: anywhere; }
   tr { padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
   td, td.count { display: grid; grid-template-columns: 8rem 1fr; gap: 0.5rem; padding: 0.125rem 0.75rem; border: 0; text-align: left; }
   td > div { min-width: 0; }
+  td:has(> div:empty) { display: none; }
   td::before { content: attr(data-title); color: var(--quiet); font-size: 0.8125rem; overflow-wrap: normal; }
 }
 code { font: 0.8125rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
@@ -56,24 +57,29 @@ pre { margin: 0 0 1rem; padding: 0.75rem 1rem; background: var(--card); border: 
 @media (min-width: 56rem) { pre.excerpt { white-space: pre; } }
 dl { background: var(--card); }
 dl div { padding: 0.375rem 1rem; }
-@media (min-width: 56rem) { dl div { display: grid; grid-template-columns: 15rem 1fr; gap: 1rem; } td:first-child { min-width: 11rem; } }
+@media (min-width: 56rem) { dl div { display: grid; grid-template-columns: 15rem 1fr; gap: 1rem; } td:first-child:not(:has(time)) { min-width: 11rem; } }
 dt { overflow-wrap: anywhere; }
 form.filter { display: flex; flex-wrap: wrap; gap: 0.5rem 0.75rem; align-items: end; margin: 0 0 1rem; }
-form.filter p { margin: 0; flex: 1 1 9rem; min-width: 0; max-width: 16rem; }
-form.filter p.wide { flex: 1 1 18rem; max-width: 32rem; }
+form.filter p { margin: 0; flex: 1 1 9rem; min-width: 0; }
+form.filter p.wide { flex: 1 1 18rem; }
+@media (min-width: 40rem) {
+  form.filter p { max-width: 16rem; } form.filter p.wide { max-width: 32rem; }
+  form.filter p:has(select) { min-width: max-content; }
+}
 form.search { display: flex; gap: 0.375rem; flex: 1 1 14rem; max-width: 30rem; margin: 0 0 0 auto; }
 form.search input { flex: 1 1 auto; min-width: 0; }
 label { display: block; font-size: 0.8125rem; font-weight: 600; }
 input[type="text"], input[type="search"], input[type="password"], select, textarea {
-  display: block; width: 100%; padding: 0.375rem 0.5rem; font: inherit; color: inherit;
+  display: block; width: 100%; min-height: 2.375rem; padding: 0.375rem 0.5rem; font: inherit; color: inherit;
   background: var(--card); border: 1px solid var(--quiet); border-radius: 0.375rem;
 }
 input[hidden] { display: none; }
+::placeholder { color: var(--quiet); opacity: 1; }
 textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }
 button { padding: 0.375rem 0.75rem; border-radius: 0.375rem; }
 .pages { display: flex; gap: 1rem; align-items: baseline; }
 .access { margin: 0 0 0 auto; }
-@media (min-width: 56rem) { .words { overflow-wrap: normal; } }
+@media (min-width: 56rem) { .words, td .state { overflow-wrap: normal; } }
 form.sign-in { max-width: 28rem; }
 form.sign-in p { margin: 0 0 0.75rem; }
 `
