@@ -15,9 +15,8 @@ if (location.hash !== '')
 
 // A person who uses only the keyboard must reach an area that scrolls.
 const observer = new ResizeObserver((entries) => {
-  for (const { target } of entries)
-    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0
-    else target.removeAttribute('tabindex')
+  // Without -1, Tab in Chromium also reaches an area that scrolls by a part of a pixel.
+  for (const { target } of entries) target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1
 })
 for (const area of document.querySelectorAll('.wide')) observer.observe(area)
 
