@@ -116,12 +116,17 @@ t.test('a person finds a denial by its request ID with one search, and explains 
   t.match(text, /test\.policy\.yaml:10:5/)
   t.match(text, 'scopes: the token lacks courses:write.')
   t.match(text, '403 insufficient_scope')
-  t.match(text, 'Request a token with the scopes courses:write')
+  t.match(text, /The client must\s*Request a token with the scopes courses:write/)
+  t.match(
+    text,
+    /The policy owner can\s*If this token should be sufficient, change scopes of the route test\/create-course/,
+  )
   const audit = await createPageAudit(page, { scripts: 0 })
   t.same(await audit.findFaults('en'), [])
 
   await page.getByRole('link', { name: /^Explain this request/ }).click()
   await page.getByRole('heading', { name: 'POST /api/courses: deny' }).waitFor()
+  t.equal(await page.getByLabel('Scopes').inputValue(), 'posts:read', 'the scopes of the token')
   await page.getByLabel('Scopes').fill('courses:write')
   await page.getByRole('button', { name: 'Explain' }).click()
   await page.getByRole('heading', { name: 'POST /api/courses: allow' }).waitFor()
@@ -130,7 +135,7 @@ t.test('a person finds a denial by its request ID with one search, and explains 
 t.test('the open list of decisions shows a new request, and has filters', async (t) => {
   await page.goto(`${managementUrl}/console/decisions`)
   await page.getByText(/^(?:Live|Updated)/).waitFor()
-  await send(`${url}/api/denied?query=secret-of-query`)
+  const denied = await send(`${url}/api/denied?query=secret-of-query`)
   await send(`${url}/api/courses/new`)
   const rows = page.locator('tbody tr')
   await rows.filter({ hasText: '/api/courses/new' }).waitFor()
@@ -139,4 +144,6 @@ t.test('the open list of decisions shows a new request, and has filters', async 
   await rows.filter({ hasText: '/api/denied' }).first().waitFor()
   t.equal(await rows.filter({ hasNotText: '/api/denied' }).count(), 0)
   t.notMatch(await page.content(), 'secret-of-query')
+  await page.getByRole('link', { name: String(denied.json['request_id']) }).click()
+  await page.getByRole('heading', { name: 'deny: token_missing' }).waitFor()
 })
