@@ -164,6 +164,7 @@ type ListedRow = ArtifactRow & { readonly id: string; readonly expires_at: strin
 
 function artifacts(model: string, { pool, context, ended, evict }: Parts): ArtifactStore {
   const findHashed = async (name: keyof typeof FIND, hashed: string): Promise<ArtifactRow | undefined> => {
+    if (hashed.includes('\0')) return undefined // no hash contains NUL, and PostgreSQL rejects NUL
     const statement = { name, text: FIND[name], values: [model, hashed] }
     return (await attemptPostgres(() => pool.query<ArtifactRow>(statement), true)).rows[0]
   }

@@ -91,6 +91,8 @@ async function contract(
     t.strictSame(await sessions.findByHash(hashId('hashed')), { accountId: 'a', grantId: 'g' })
     t.equal(await sessions.findByHash(hashId('hashed-expired')), undefined)
     t.equal(await sessions.findByHash('hashed'), undefined)
+    t.equal(await sessions.findByHash('\0'), undefined, 'a text that is not a hash')
+    t.equal(await sessions.findByHash('~x'), undefined)
     t.equal(await store.artifacts('Grant').findByHash(hashId('hashed')), undefined)
   })
 
