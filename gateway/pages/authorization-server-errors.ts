@@ -6,7 +6,7 @@ const LOG_OF_SERVER = 'Find the line of the request in the log of the authorizat
 /** Explains the codes of the endpoints of the authorization server. docs/interface.md section 7.4 has the same codes. */
 export const AUTHORIZATION_SERVER_ERRORS: Readonly<Record<string, ErrorExplanation>> = {
   invalid_request: {
-    statuses: [400, 413],
+    statuses: [400, 413, 'redirect'],
     title: 'A parameter is not valid',
     causes: ['A parameter or the body is missing, malformed, repeated or too large.'],
     client: ['Read error_description, which names the parameter, and correct the request.'],
@@ -40,7 +40,7 @@ export const AUTHORIZATION_SERVER_ERRORS: Readonly<Record<string, ErrorExplanati
     operator: ['The audit log shows when and why a grant ended.'],
   },
   invalid_scope: {
-    statuses: [400],
+    statuses: [400, 'redirect'],
     title: 'A requested scope is not available',
     causes: ['A requested scope is unknown, or a refresh requests a scope that the person did not grant.'],
     client: [
@@ -49,7 +49,7 @@ export const AUTHORIZATION_SERVER_ERRORS: Readonly<Record<string, ErrorExplanati
     operator: ['The scope catalogue scopes.yaml defines the scopes.'],
   },
   invalid_target: {
-    statuses: [400],
+    statuses: [400, 'redirect'],
     title: 'The requested resource is not available',
     causes: ['The parameter resource names several resources, an unknown one, or one without consent.'],
     client: ['Send one resource: the identifier in the metadata of the API.'],
@@ -63,14 +63,14 @@ export const AUTHORIZATION_SERVER_ERRORS: Readonly<Record<string, ErrorExplanati
     operator: ['The metadata lists the grant types in grant_types_supported.'],
   },
   unsupported_response_type: {
-    statuses: ['redirect'],
+    statuses: [400, 'redirect'],
     title: 'The response type is not supported',
     causes: ['The value of response_type is not code.'],
     client: ['Send response_type=code and a PKCE challenge.'],
     operator: ['Correct the configuration of the app.'],
   },
   unsupported_response_mode: {
-    statuses: ['redirect'],
+    statuses: [400, 'redirect'],
     title: 'The response mode is not supported',
     causes: ['The value of response_mode is not query.'],
     client: ['Remove response_mode, or send response_mode=query.'],
@@ -117,7 +117,7 @@ export const AUTHORIZATION_SERVER_ERRORS: Readonly<Record<string, ErrorExplanati
     operator: ['The key signIn.secondFactor makes the class with two factors available.'],
   },
   request_not_supported: {
-    statuses: ['redirect'],
+    statuses: [400, 'redirect'],
     title: 'Request objects are not supported',
     causes: ['The authorization request has the parameter request.'],
     client: ['Send the parameters in the query, or push them and use the request_uri of the response.'],
@@ -134,7 +134,7 @@ export const AUTHORIZATION_SERVER_ERRORS: Readonly<Record<string, ErrorExplanati
     operator: ['Correct the configuration of the app.'],
   },
   registration_not_supported: {
-    statuses: ['redirect'],
+    statuses: [400, 'redirect'],
     title: 'Registration in the authorization request is not supported',
     causes: ['The authorization request has the parameter registration.'],
     client: ['Register at the registration endpoint before the authorization.'],

@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { interfaceErrors } from '../fixtures/interface-errors.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { makePkce, registerClient } from '../fixtures/register-client.ts'
 import { type Answer, type Parameters as Fields, send } from '../fixtures/send.ts'
@@ -215,6 +216,7 @@ t.test('§2.1 of RFC 9126: a pushed request is checked as an authorization reque
   ]
   for (const [overrides, error] of invalid)
     t.match(await push(overrides), { status: 400, json: { error, error_description: String } }, error)
+  for (const [, error] of invalid) t.match(documentedStatuses(error), '400', error)
 })
 
 t.test(
@@ -432,6 +434,15 @@ async function expectRejection(t: Test, overrides: Fields, error: string): Promi
     location.search === '' ? new URLSearchParams(location.hash.slice(1)) : location.searchParams
   t.equal(parameters.get('error'), error)
   t.equal(parameters.get('iss'), baseUrl)
+  t.match(documentedStatuses(error), 'redirect', `section 7.4: ${error}`)
+}
+
+/** Returns the statuses of a code in section 7.4 of docs/interface.md. */
+function documentedStatuses(error: string): string {
+  return interfaceErrors()
+    .filter(([code]) => code === error)
+    .map(([, statuses]) => statuses)
+    .join(', ')
 }
 
 /** The server must show an error page and must not redirect. A redirect could send the response to an attacker. */

@@ -10,6 +10,7 @@ import { isPagePath } from '../../../policy-engine/match/reserved-paths.ts'
 import { stableNames } from '../../../scripts/stable-names.ts'
 import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { BASE_URL, POLICY, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
+import { interfaceErrors } from '../../fixtures/interface-errors.ts'
 import { readRepositoryFile } from '../../fixtures/repository-texts.ts'
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
@@ -43,15 +44,6 @@ t.test('the error pages explain exactly the error codes in the code of both serv
     for (const [code, { causes, client, operator, statuses }] of codes)
       for (const part of [causes, client, operator, statuses]) t.ok(part.length > 0, code)
 })
-
-/** Returns each code with the statuses of its row in section 7.4 of docs/interface.md. */
-function interfaceErrors(): readonly (readonly [code: string, statuses: string])[] {
-  const [, section = ''] = readRepositoryFile('docs/interface.md').split('### 7.4 ')
-  const rows = (section.split(/^#/m)[0] ?? '').matchAll(/^\| (`[^|]+) \| ([^|]+) \|/gm)
-  return [...rows].flatMap(([, codes = '', statuses = '']) =>
-    [...codes.matchAll(/`(\w+)`/g)].map(([, code = '']) => [code, statuses] as const),
-  )
-}
 
 t.test('the error pages have the statuses of docs/interface.md for the authorization server', async (t) => {
   const rows = interfaceErrors()
