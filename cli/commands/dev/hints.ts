@@ -35,12 +35,14 @@ function hintFor(entry: Readonly<Record<string, unknown>>, baseUrl: string): str
     return `The request has no token. Sign in at ${baseUrl}/docs, or follow ${baseUrl}/auth.md. See ${errors}/unauthorized`
   if (status === 401 && text('auth.reason') === 'insufficient_user_authentication')
     return `The person must sign in again, as the challenge in the response describes. See ${errors}/insufficient_user_authentication`
+  if (status === 401 && text('auth.reason') === 'invalid_proof')
+    return `The DPoP proof is not valid. error_description in the response names the fault. See ${errors}/invalid_dpop_proof`
   if (status === 401)
     return `${tokenRemedy(text('auth.token_fault') || text('auth.reason'), baseUrl)} See ${errors}/invalid_token`
   if (status === 403 && text('auth.reason') === 'insufficient_scope')
     return `The token lacks a scope. At ${baseUrl}/docs, select the scope and sign in again. See ${errors}/insufficient_scope`
   if (status === 400 && text('http.request.method') === '')
-    return `The client sent no HTTP request. This port has no TLS: use ${baseUrl}, not https.`
+    return `The gateway cannot read the request as HTTP/1.1. If the client used https: this port has no TLS, use ${baseUrl}.`
   if (status === 404 && text('route') === '')
     return `No policy has this path. scopegate explain GET <path> shows the nearest route. See ${errors}/not_found`
   if (status === 502)

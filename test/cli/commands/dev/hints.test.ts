@@ -34,7 +34,7 @@ const MISTAKES: readonly (readonly [name: string, entry: object, hint: string | 
   [
     'an invalid DPoP proof',
     { 'http.response.status_code': 401, 'auth.reason': 'invalid_proof' },
-    'The token is not valid (invalid_proof).',
+    /The DPoP proof is not valid\. .*\/docs\/errors\/invalid_dpop_proof$/,
   ],
   [
     'a sign-in that is not sufficient',
@@ -58,9 +58,9 @@ const MISTAKES: readonly (readonly [name: string, entry: object, hint: string | 
     'The upstream mine cannot be reached (ECONNREFUSED).',
   ],
   [
-    'TLS on a port without TLS',
+    'bytes that are not a valid request, such as TLS',
     { 'http.response.status_code': 400, 'http.request.method': undefined },
-    'This port has no TLS: use http://127.0.0.1:8080, not https.',
+    /cannot read the request as HTTP\/1\.1\. If the client used https: .*, use http:\/\/127\.0\.0\.1:8080\.$/,
   ],
 ]
 
