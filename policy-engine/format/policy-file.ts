@@ -62,7 +62,8 @@ function explain({
   value,
 }: Violation): { number: string; message: string; hint?: string } | undefined {
   const key = path.at(-1)
-  if (error.keyword === 'enum' && path.at(-2) === 'methods' && /^(?:\*|all|any)$/i.test(String(value))) {
+  const isWord = typeof value === 'string' && /^(?:\*|all|any)$/i.test(value)
+  if (error.keyword === 'enum' && path.at(-2) === 'methods' && isWord) {
     return {
       number: '102',
       message: `${JSON.stringify(value)} is not a method, and a policy must list each method`,

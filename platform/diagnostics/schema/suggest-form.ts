@@ -48,6 +48,8 @@ function isOneOf(value: unknown, words: readonly string[]): boolean {
 /** Suggests a choice whose text matches but whose type differs, e.g. 503 for "503". */
 export function suggestChoice(value: unknown, choices: readonly unknown[]): string | undefined {
   if (value === true && choices.includes('on')) return 'write on: YAML 1.1 tools convert it to true'
+  // String() throws for the maps of the YAML reader, which have no prototype.
+  if (typeof value === 'object') return undefined
   const same = choices.find((one) => typeof one !== typeof value && String(one) === String(value))
   if (same === undefined) return undefined
   return typeof same === 'string' ? `write "${same}"` : `write ${same} without quotes`

@@ -52,7 +52,9 @@ t.test('compileValidator() describes each kind of violation and its remedy', asy
     [Level, false, 'C102: false is not one of info, debug, on, 503'],
     [Level, '503', 'C102: "503" is not one of info, debug, on, 503 => write 503 without quotes'],
     [Level, '50', 'C102: "50" is not one of info, debug, on, 503 => did you mean 503?'],
-    [Level, { a: 1 }, 'C102: {"a":1} is not one of info, debug, on, 503'],
+    // The YAML reader creates maps without a prototype.
+    [Level, Object.assign(Object.create(null), { a: 1 }), 'C102: {"a":1} is not one of info, debug, on, 503'],
+    [Level, [Object.create(null)], 'C102: [{}] is not one of info, debug, on, 503'],
     [Type.Enum(['503', '404']), 503, 'C102: 503 is not one of 503, 404 => write "503"'],
     [Type.Literal('v1'), 'v2', 'C102: "v2" is not v1 => did you mean "v1"?'],
     [Type.Literal('v1'), 'elephant', 'C102: "elephant" is not v1 => write v1'],
