@@ -70,16 +70,23 @@ export async function openSignIn(t: Pick<Test, 'teardown'>, scope: string, at = 
   return { context, page, app, client, verifier }
 }
 
-/** Waits until the browser has focused the field with `autofocus`. Chromium does this after the load event. */
+/**
+ * Waits until the browser has focused the field with `autofocus`. Chromium does this after the load event. Where a test
+ * fills a field before it, Chromium writes a line to the console.
+ */
 async function waitForFocus(page: Page): Promise<void> {
   if ((await page.locator('[autofocus]').count()) > 0) await page.locator('[autofocus]:focus').waitFor()
 }
 
-export async function signIn(page: Page, username: string, password = username): Promise<void> {
-  await page.locator('#username').waitFor()
+/** Fills fields of the page, in this order. Each key is a CSS selector. */
+export async function fillFields(page: Page, values: Readonly<Record<string, string>>): Promise<void> {
+  await page.locator(Object.keys(values).join()).first().waitFor()
   await waitForFocus(page)
-  await page.locator('#username').fill(username)
-  await page.locator('#password').fill(password)
+  for (const [selector, value] of Object.entries(values)) await page.locator(selector).fill(value)
+}
+
+export async function signIn(page: Page, username: string, password = username): Promise<void> {
+  await fillFields(page, { '#username': username, '#password': password })
   await page.locator('form:has(#password) .actions button').first().click()
 }
 

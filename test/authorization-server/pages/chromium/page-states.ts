@@ -20,7 +20,16 @@ import { type Client, knownClient, makePkce, registerClient } from '../../../fix
 import { settings } from '../../../fixtures/sign-in-through-provider.ts'
 import { type AuthorizationServer, startServer } from '../../../fixtures/start-authorization-server.ts'
 import { openForm, postForm, startPages } from '../../../fixtures/start-pages.ts'
-import { ALL_SCOPES, agents, documentRequest, INTEGRATION, server, signIn, WRITE_SCOPES } from './browser.ts'
+import {
+  ALL_SCOPES,
+  agents,
+  documentRequest,
+  fillFields,
+  INTEGRATION,
+  server,
+  signIn,
+  WRITE_SCOPES,
+} from './browser.ts'
 
 /** A browser tab of a person, and the texts in the language of this person. */
 export type Visit = {
@@ -218,8 +227,7 @@ async function openInvitation({ page }: Visit): Promise<void> {
 }
 
 async function typePasswords(visit: Visit, password: string, repeated: string): Promise<void> {
-  await visit.page.locator('#password').fill(password)
-  await visit.page.locator('#repeated').fill(repeated)
+  await fillFields(visit.page, { '#password': password, '#repeated': repeated })
   await click(visit, '.actions button')
 }
 
@@ -247,7 +255,7 @@ async function startSecondFactor(visit: Visit): Promise<void> {
 }
 
 async function typeCode(visit: Visit, code: string): Promise<void> {
-  await visit.page.locator('#code').fill(code)
+  await fillFields(visit.page, { '#code': code })
   await click(visit, '.actions button')
 }
 
@@ -463,7 +471,7 @@ export const PAGE_STATES: readonly PageState[] = [
     heading: 'secondFactor.manageTitle',
     keepsCookies: true,
     open: async (visit) => {
-      await visit.page.locator('#password').fill('wrong')
+      await fillFields(visit.page, { '#password': 'wrong' })
       await typeCode(visit, '000000')
       await visit.page.getByRole('alert').waitFor()
     },

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { ConsoleMessage } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 import { createPageAudit, type PageAudit, SCHEMES } from '../../../fixtures/audit-page.ts'
@@ -21,7 +22,9 @@ const visits = await Promise.all(
     ] as const
   ).map(async ({ page, locale }) => {
     const messages: string[] = []
-    page.on('console', (message) => messages.push(message.text()))
+    page.on('console', (message) => {
+      if (isUnexpected(message)) messages.push(`${message.text()} ${message.location().url}`)
+    })
     return { messages, visit: createVisit(page, locale), audit: await createPageAudit(page) }
   }),
 )
@@ -42,15 +45,22 @@ for (const state of PAGE_STATES)
           await checkPictures(t, state, audit) // before a control has the ring of the keyboard
           t.same(await audit.findKeyboardFaults(), [], 'by keyboard')
         }
-        t.same(messages.filter(isUnexpected), [], `${locale}: console`)
+        t.same(messages, [], `${locale}: faults in the console: ${messages.join('; ') || 'none'}`)
         await state.check?.(t, visit, audit)
       }
     },
   )
 
-/** Chromium writes a line for each page with an error status. */
-function isUnexpected(message: string): boolean {
-  return !/the server responded with a status of [45]\d\d/.test(message)
+/**
+ * Returns whether a message of the console is a fault of the page. Chromium writes a message for each page with an error
+ * status. It also asks for the icon of an app from an earlier test, which does not run any more.
+ */
+function isUnexpected(message: ConsoleMessage): boolean {
+  return (
+    ['error', 'warning'].includes(message.type()) &&
+    !/the server responded with a status of [45]\d\d/.test(message.text()) &&
+    !message.location().url.endsWith('/favicon.ico')
+  )
 }
 
 /** Checks the pictures of a state in docs/images/. With the environment variable DOCS_IMAGES, takes them first. */
