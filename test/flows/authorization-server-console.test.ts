@@ -8,6 +8,7 @@ import { recordCredential } from '../fixtures/capture.ts'
 import { introspect } from '../fixtures/introspect.ts'
 import { launchChromium } from '../fixtures/launch-chromium.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
+import { recordPageFaults } from '../fixtures/page-faults.ts'
 import { registerClient } from '../fixtures/register-client.ts'
 import { shrinkPng } from '../fixtures/shrink-png.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
@@ -39,11 +40,7 @@ const context = await chrome.newContext()
 t.teardown(() => context.close())
 const page = await context.newPage()
 await page.setViewportSize({ width: 1280, height: 400 })
-const messages: string[] = []
-const requests: string[] = []
-page.on('console', (message) => messages.push(message.text()))
-page.on('pageerror', (error) => messages.push(String(error)))
-page.on('request', (request) => requests.push(request.url()))
+const faults = recordPageFaults(context, managementUrl)
 
 /** Checks the open page, and its pictures in docs/images/. */
 async function check(t: Test, heading: string, { picture = '', scripts = 0 } = {}): Promise<void> {
@@ -63,9 +60,9 @@ async function check(t: Test, heading: string, { picture = '', scripts = 0 } = {
   }
   t.same(await audit.findKeyboardFaults(), [], `${heading}, by keyboard`)
   t.same(
-    messages.splice(0).filter((message) => !/status of 40[14]/.test(message)),
+    faults.splice(0).filter((fault) => !/status of 40[14]/.test(fault)),
     [],
-    `${heading}, console`,
+    `${heading}, faults`,
   )
 }
 
@@ -107,12 +104,7 @@ t.test('the lists are accessible and run no script of a client', async (t) => {
   await check(t, 'Grants')
   await page.goto(`${managementUrl}/console/client?client=${hostile.client.clientId}`)
   t.match(await page.title(), /^<\/td><script>/)
-  t.same(messages.splice(0), [])
-  t.same(
-    requests.filter((address) => !address.startsWith(managementUrl) && !address.startsWith('data:')),
-    [],
-    'requests to other origins',
-  )
+  t.same(faults.splice(0), [])
 })
 
 t.test('a page of another origin cannot revoke, also with the cookie of the operator', async (t) => {

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { launchChromium } from '../fixtures/launch-chromium.ts'
 import { listenAsLoopbackClient } from '../fixtures/loopback-client.ts'
+import { recordPageFaults } from '../fixtures/page-faults.ts'
 import { makePkce, registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
@@ -22,8 +23,7 @@ for (const javaScriptEnabled of [true, false]) {
       const context = await chrome.newContext({ javaScriptEnabled })
       t.teardown(() => context.close())
       const page = await context.newPage()
-      const blocked: string[] = []
-      page.on('console', (message) => void (message.type() === 'error' && blocked.push(message.text())))
+      const faults = recordPageFaults(context)
 
       const { verifier, challenge } = makePkce()
       await page.goto(client.authorizeUrl('openid profile courses:read', challenge).href)
@@ -60,7 +60,7 @@ for (const javaScriptEnabled of [true, false]) {
         'scripts can read no cookie',
       )
       t.same(
-        blocked.filter((text) => /Content.Security.Policy|refused/i.test(text)),
+        faults.filter((fault) => /Content.Security.Policy|refused/i.test(fault)),
         [],
         'the pages comply with their Content Security Policy',
       )

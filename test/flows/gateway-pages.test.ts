@@ -10,6 +10,7 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { createPageAudit, type PageAudit, SCHEMES } from '../fixtures/audit-page.ts'
 import { launchChromium } from '../fixtures/launch-chromium.ts'
 import type { LooseJson } from '../fixtures/loose-json.ts'
+import { recordPageFaults } from '../fixtures/page-faults.ts'
 import { shrinkPng } from '../fixtures/shrink-png.ts'
 import { startScopegate } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
@@ -22,18 +23,12 @@ const scopegate = await startScopegate(t)
 const { baseUrl } = scopegate
 const chrome = await launchChromium(t)
 
-/** Opens a tab. `faults` lists console messages, script errors and requests to other origins. */
+/** Opens a tab in a new browser. */
 async function openTab(t: Pick<Test, 'teardown'>): Promise<{ page: Page; faults: string[] }> {
   const context = await chrome.newContext()
   t.teardown(() => context.close())
   const page = await context.newPage()
-  const faults: string[] = []
-  context.on('console', (message) => faults.push(`console: ${message.text()} ${message.location().url}`))
-  context.on('weberror', (error) => faults.push(`error: ${error.error().message}`))
-  context.on('request', (request) => {
-    if (new URL(request.url()).origin !== baseUrl) faults.push(`request: ${request.url()}`)
-  })
-  return { page, faults }
+  return { page, faults: recordPageFaults(context, baseUrl) }
 }
 
 const tab = await openTab(t)

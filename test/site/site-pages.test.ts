@@ -3,6 +3,7 @@ import t from 'tap'
 import { buildSite, VERSION } from '../fixtures/a-site.ts'
 import { ALL_VIEWS, createPageAudit, type PageAudit } from '../fixtures/audit-page.ts'
 import { launchChromium } from '../fixtures/launch-chromium.ts'
+import { recordPageFaults } from '../fixtures/page-faults.ts'
 
 // These tests open pages of the documentation site in Chromium: one page of each layout, all pages with
 // SITE_PAGES=all (`npm run soak:site`), or the pages in SITE_PAGES, separated by spaces.
@@ -28,15 +29,8 @@ const chromium = await launchChromium(t)
 /** Opens a tab, and records its requests and the messages of its console. */
 async function openTab(context: BrowserContext) {
   const page = await context.newPage()
-  const faults: string[] = []
+  const faults = recordPageFaults(context, new URL(url).origin)
   let bytes = 0
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) faults.push(`console: ${message.text()}`)
-  })
-  page.on('pageerror', (error) => faults.push(`error: ${error.message}`))
-  page.on('request', (request) => {
-    if (new URL(request.url()).origin !== new URL(url).origin) faults.push(`request to ${request.url()}`)
-  })
   const session = await context.newCDPSession(page)
   await session.send('Network.enable')
   session.on('Network.loadingFinished', ({ encodedDataLength }) => {

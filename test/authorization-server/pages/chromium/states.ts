@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ConsoleMessage } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 import { createPageAudit, type PageAudit, SCHEMES } from '../../../fixtures/audit-page.ts'
+import { recordPageFaults } from '../../../fixtures/page-faults.ts'
 import { shrinkPng } from '../../../fixtures/shrink-png.ts'
 import { chrome, tab } from './browser.ts'
 import { createVisit, PAGE_STATES, type PageState } from './page-states.ts'
@@ -21,11 +21,8 @@ const visits = await Promise.all(
       { page: await german.newPage(), locale: 'de' },
     ] as const
   ).map(async ({ page, locale }) => {
-    const messages: string[] = []
-    page.on('console', (message) => {
-      if (isUnexpected(message)) messages.push(`${message.text()} ${message.location().url}`)
-    })
-    return { messages, visit: createVisit(page, locale), audit: await createPageAudit(page) }
+    const faults = recordPageFaults(page.context())
+    return { faults, visit: createVisit(page, locale), audit: await createPageAudit(page) }
   }),
 )
 
@@ -33,10 +30,10 @@ for (const state of PAGE_STATES)
   t.test(
     `${state.name}: accessible in each language, color scheme and window, and by keyboard`,
     async (t) => {
-      for (const { audit, messages, visit } of visits) {
+      for (const { audit, faults, visit } of visits) {
         const { locale, page } = visit
         if (state.keepsCookies !== true) await page.context().clearCookies()
-        messages.length = 0
+        faults.length = 0
         await state.open(visit)
         const [key, values] = typeof state.heading === 'string' ? [state.heading] : state.heading
         await page.getByRole('heading', { level: 1, name: visit.say(key, values), exact: true }).waitFor()
@@ -45,23 +42,12 @@ for (const state of PAGE_STATES)
           await checkPictures(t, state, audit) // before a control has the ring of the keyboard
           t.same(await audit.findKeyboardFaults(), [], 'by keyboard')
         }
-        t.same(messages, [], `${locale}: faults in the console: ${messages.join('; ') || 'none'}`)
+        const unexpected = faults.filter((fault) => !/status of [45]\d\d/.test(fault))
+        t.same(unexpected, [], `${locale}: faults: ${unexpected.join('; ') || 'none'}`)
         await state.check?.(t, visit, audit)
       }
     },
   )
-
-/**
- * Returns whether a message of the console is a fault of the page. Chromium writes a message for each page with an error
- * status. It also asks for the icon of an app from an earlier test, which does not run any more.
- */
-function isUnexpected(message: ConsoleMessage): boolean {
-  return (
-    ['error', 'warning'].includes(message.type()) &&
-    !/the server responded with a status of [45]\d\d/.test(message.text()) &&
-    !message.location().url.endsWith('/favicon.ico')
-  )
-}
 
 /** Checks the pictures of a state in docs/images/. With the environment variable DOCS_IMAGES, takes them first. */
 async function checkPictures(t: Test, { picture }: PageState, audit: PageAudit): Promise<void> {
