@@ -5,6 +5,8 @@ import { problemToJson } from './commands/check/render-json.ts'
 import type { Terminal } from './terminal.ts'
 import { ERR_USAGE, formatUsageError } from './usage-error.ts'
 
+const EXIT_USAGE = 2
+
 /**
  * Prints the reason for a failed command on standard error. With `--json`, prints configuration problems on standard
  * output, because `check` also uses standard output, and prints a usage error as JSON.
@@ -15,7 +17,7 @@ export function reportFailure(
   given: Pick<ParsedArguments, 'has'>,
   { out, err }: Terminal,
 ): number {
-  if (error instanceof BootError && error.code === ERR_USAGE && given.has('json')) {
+  if (error instanceof BootError && error.exitCode === EXIT_USAGE && given.has('json')) {
     err.write(formatUsageError(error.message, true))
     return error.exitCode
   }
@@ -26,5 +28,7 @@ export function reportFailure(
 
 /** Creates an error for arguments that only the command itself can validate; exit code 2. */
 export function usageError(command: string, text: string): BootError {
-  return new BootError(ERR_USAGE, `scopegate: ${text}. See: scopegate ${command} --help`, { exitCode: 2 })
+  return new BootError(ERR_USAGE, `scopegate: ${text}. See: scopegate ${command} --help`, {
+    exitCode: EXIT_USAGE,
+  })
 }

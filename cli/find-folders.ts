@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { findConfigDir } from '../platform/config/config-dir.ts'
-import { findPackageRoot } from '../platform/process/package-root.ts'
+import { findConfigDir, requireConfigDir } from '../platform/config/config-dir.ts'
 import type { ParsedArguments } from './command.ts'
 import type { Terminal } from './terminal.ts'
 
 /** The folders that a command reads. Absolute paths. */
 export type Folders = {
   readonly configDir: string
+  /** True if the user named no configuration and the working folder has none. */
+  readonly usesPackageConfig: boolean
   /** Overrides the folder that gateway.yaml names. */
   readonly policiesDir: string | undefined
   /** Name of the only policy source to read. Default: all sources. */
@@ -18,6 +19,7 @@ export type Folders = {
  * Finds the folders for a command. The configuration is `--config`, else SCOPEGATE_CONFIG_DIR, else `config/` in the
  * working folder if it contains a gateway.yaml, else the configuration in this package. `--policies` is relative to the
  * working folder.
+ * @throws {BootError} ERR_CONFIG_DIR when the configuration is a file.
  */
 export function findFolders(
   given: Pick<ParsedArguments, 'text'>,
@@ -25,27 +27,41 @@ export function findFolders(
 ): Folders {
   const [config, policies] = [given.text('config'), given.text('policies')]
   return {
-    configDir: config === undefined ? findUnnamed(env, folder) : resolve(folder, config),
+    ...(config === undefined
+      ? findUnnamed(env, folder)
+      : named(requireConfigDir(resolve(folder, config), '--config'))),
     policiesDir: policies === undefined ? undefined : resolve(folder, policies),
     source: given.text('source'),
   }
 }
 
-function findUnnamed(env: Terminal['env'], folder: string): string {
+type ConfigFolder = Pick<Folders, 'configDir' | 'usesPackageConfig'>
+
+function findUnnamed(env: Terminal['env'], folder: string): ConfigFolder {
+  if ((env['SCOPEGATE_CONFIG_DIR'] ?? '') !== '') return named(findConfigDir(env))
   const here = join(folder, 'config')
-  const isNamed = (env['SCOPEGATE_CONFIG_DIR'] ?? '') !== ''
-  return !isNamed && existsSync(join(here, 'gateway.yaml')) ? here : findConfigDir(env)
+  if (existsSync(join(here, 'gateway.yaml'))) return named(here)
+  return { configDir: findConfigDir(env), usesPackageConfig: true }
+}
+
+function named(configDir: string): ConfigFolder {
+  return { configDir, usesPackageConfig: false }
 }
 
 /**
- * Prints a notice when the command reads only the policies of this package. Without the notice, a user in a wrong
- * folder would not see that `check` ignores the policies of the user.
+ * Prints a notice when the command reads the configuration of this package. Without the notice, a user in a wrong
+ * folder would not see that `check` ignores the policies of the user, or compares them with the scopes and upstreams of
+ * the package.
  */
-export function noteShippedPolicies({ configDir, policiesDir }: Folders, { err, folder }: Terminal): void {
-  const root = findPackageRoot()
-  if (policiesDir !== undefined || configDir !== join(root, 'config') || folder === root) return
+export function noteShippedConfig(
+  { usesPackageConfig, policiesDir }: Folders,
+  { err }: Terminal,
+  readsPolicies: boolean = policiesDir === undefined,
+): void {
+  if (!usesPackageConfig) return
+  const used = readsPolicies ? 'the configuration and the policies' : 'the configuration'
   err.write(
-    'scopegate: found no config/gateway.yaml in this folder, so the command uses the policies of the Scopegate package\n',
+    `scopegate: found no config/gateway.yaml in this folder, so the command uses ${used} of the Scopegate package. To use your configuration: --config DIR. To create a configuration: scopegate init\n`,
   )
 }
 

@@ -18,11 +18,11 @@ export type PolicyReferences = {
   readonly problems: readonly Diagnostic[]
 }
 
-/** Reads scopes, upstreams and presets from the configuration. Needs no secrets. */
+/** Reads scopes, upstreams and presets from the configuration. Needs no secrets. `scopesFile` is the file of the scopes. */
 export function readReferences(
   configDir: string,
   env: Readonly<Record<string, string | undefined>>,
-): PolicyReferences {
+): PolicyReferences & { readonly scopesFile: string } {
   const { found, attempt } = collectProblems()
   const gateway = attempt(() =>
     readConfig({
@@ -32,9 +32,8 @@ export function readReferences(
       otherSections: ['UPSTREAMS'],
     }),
   )?.value
-  const catalogue = attempt(() =>
-    readScopeCatalogue({ file: gateway?.scopes ?? join(configDir, 'scopes.yaml') }),
-  )
+  const scopesFile = gateway?.scopes ?? join(configDir, 'scopes.yaml')
+  const catalogue = attempt(() => readScopeCatalogue({ file: scopesFile }))
   const upstreams = attempt(() =>
     readConfig({
       file: gateway?.upstreams ?? join(configDir, 'upstreams.yaml'),
@@ -49,6 +48,7 @@ export function readReferences(
     presets: presetsFile === undefined ? undefined : attempt(() => readPresets(presetsFile)),
     upstreams: upstreams === undefined ? undefined : new Set(Object.keys(upstreams)),
     authorizationServers: authorizationServersOf(gateway, upstreams),
+    scopesFile,
     problems: found,
   }
 }

@@ -3,7 +3,7 @@ import {
   type AuthorizationServerConfig,
   readAuthorizationServerConfig,
 } from '../authorization-server/config.ts'
-import { findConfigDir } from '../platform/config/config-dir.ts'
+import { findConfigDir, requireConfigDir } from '../platform/config/config-dir.ts'
 import type { ParsedArguments } from './command.ts'
 import { dataFolder } from './find-folders.ts'
 import type { Terminal } from './terminal.ts'
@@ -11,7 +11,7 @@ import type { Terminal } from './terminal.ts'
 /**
  * Reads the configuration of the authorization server. Without a configuration, uses the data folder of `scopegate dev`
  * in the working folder.
- * @throws {ConfigError} when the configuration is not valid.
+ * @throws {BootError} when the configuration is not valid.
  */
 export function readServerConfig(
   given: Pick<ParsedArguments, 'text'>,
@@ -19,7 +19,8 @@ export function readServerConfig(
 ): AuthorizationServerConfig {
   const [config, data] = [given.text('config'), given.text('data')]
   return readAuthorizationServerConfig({
-    configDir: config === undefined ? findConfigDir(env) : resolve(folder, config),
+    configDir:
+      config === undefined ? findConfigDir(env) : requireConfigDir(resolve(folder, config), '--config'),
     env: { ...env, ...dataFolder({ config, data }, env, folder) },
   }).config
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { readPackageVersion } from '../../../platform/process/package-version.ts'
 import type { ParsedArguments } from '../../command.ts'
-import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
+import { findFolders, noteShippedConfig } from '../../find-folders.ts'
 import type { Terminal } from '../../terminal.ts'
 import { readCheckPaths } from './check-paths.ts'
 import { readErrorPage } from './error-page.ts'
@@ -59,7 +59,7 @@ export async function runCheck(given: ParsedArguments, terminal: Terminal): Prom
   if (given.has('source') && (given.has('policies') || paths !== undefined))
     return usageError('use either --source or the folder of its policies')
   const folders = { ...findFolders(given, terminal), ...paths }
-  noteShippedPolicies(folders, terminal)
+  noteShippedConfig(folders, terminal)
   const options: CheckOptions = {
     ...folders,
     format: given.has('json') ? 'json' : format,

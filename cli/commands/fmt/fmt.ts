@@ -8,7 +8,7 @@ import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnost
 import { readTextFile } from '../../../platform/diagnostics/yaml/read-text-file.ts'
 import { readFolder } from '../../../policy-engine/load/policy-sources.ts'
 import type { ParsedArguments } from '../../command.ts'
-import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
+import { findFolders, noteShippedConfig } from '../../find-folders.ts'
 import { readInput, type Terminal } from '../../terminal.ts'
 import { problemToJson } from '../check/render-json.ts'
 import { type FormatResult, formatPolicy } from './format-policy.ts'
@@ -70,7 +70,7 @@ function findFiles(given: ParsedArguments, terminal: Terminal): readonly string[
 
 function policyFolders(given: ParsedArguments, terminal: Terminal): readonly string[] {
   const folders = findFolders(given, terminal)
-  noteShippedPolicies(folders, terminal)
+  noteShippedConfig(folders, terminal)
   const { policies, policySources = [] } = readGatewayFile({
     configDir: folders.configDir,
     env: terminal.env,

@@ -73,7 +73,7 @@ export function importContract(
       : []
   if (operations.length > 0) {
     const checked = checkDocument(policy, { ...references, catalogue: undefined })
-    found.push(...checked.diagnostics, ...findConflicts(checked.claims))
+    found.push(...checked.diagnostics.map(nameUpstreamOption), ...findConflicts(checked.claims))
     found.push(...unknownScopes(policy, catalogue, entries))
   } else if (skipped.length > 0)
     found.push(
@@ -108,6 +108,13 @@ export function importContract(
   return { ...nothing, problems: [...problems, tooLarge] }
 }
 
+/** Adds the remedy to the problem of an import without an upstream. */
+function nameUpstreamOption(one: Diagnostic): Diagnostic {
+  return one.code === 'P106' && one.message === 'upstream is empty'
+    ? { ...one, hint: '--upstream NAME sets the entry of upstreams.yaml' }
+    : one
+}
+
 /** Returns P201 problems for unknown scopes, without a limit, because each scope is a separate cause. */
 function unknownScopes(
   policy: YamlDocument,
@@ -126,7 +133,7 @@ function unknownScopes(
     .filter(({ code }) => code === 'P201')
     .map((one) => ({
       ...one,
-      hint: `${one.hint}; --catalogue FILE writes an entry for the scope, --scope-map renames the scope`,
+      hint: `${one.hint}${one.hint?.endsWith('?') ? '' : ';'} --catalogue FILE writes an entry for the scope, --scope-map renames the scope`,
     }))
 }
 

@@ -1,11 +1,13 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
 import { type Diagnostic, hasErrors } from '../../../platform/diagnostics/diagnostic.ts'
+import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import { errorCode } from '../../../platform/diagnostics/error-code.ts'
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
+import { POLICY_SUFFIX } from '../../../policy-engine/load/policy-sources.ts'
 import type { ParsedArguments } from '../../command.ts'
-import { findFolders } from '../../find-folders.ts'
+import { findFolders, noteShippedConfig } from '../../find-folders.ts'
 import { foldNotes } from '../../fold-notes.ts'
 import { writeCatalogue } from '../../openapi/catalogue-entries.ts'
 import { readChoices } from '../../openapi/read-choices.ts'
@@ -29,7 +31,9 @@ const EXIT_INVALID = 3
 export async function runImport(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { out, err, folder, colour, env } = terminal
   const document = readContract(resolve(folder, given.positionals[0] ?? ''))
-  const { configDir } = findFolders(given, terminal)
+  const folders = findFolders(given, terminal)
+  const { configDir } = folders
+  noteShippedConfig(folders, terminal, false)
   const choices = readChoices(
     {
       scheme: given.text('scheme'),
@@ -60,7 +64,7 @@ export async function runImport(given: ParsedArguments, terminal: Terminal): Pro
       terminal,
     )
   const output = given.text('output')
-  const { problems: broken, ...references } = readReferences(configDir, env)
+  const { problems: broken, scopesFile, ...references } = readReferences(configDir, env)
   const { text, routes, open, skipped, entries, problems } = importContract(
     document,
     { name: given.text('name') ?? nameFromFile(output), upstream: given.text('upstream') },
@@ -105,12 +109,12 @@ export async function runImport(given: ParsedArguments, terminal: Terminal): Pro
     err.write(`nothing was written: ${errors} ${errors === 1 ? 'error' : 'errors'}\n`)
     return EXIT_INVALID
   }
-  if (output === undefined) out.write(text)
-  else err.write(`wrote ${output}: ${formatCount(routes, 'route')}. Now: scopegate check --strict\n`)
   if (catalogueFile !== undefined)
     err.write(
-      `wrote ${catalogueFile}: ${formatCount(entries.length, 'scope')}. Now: add the scopes to config/scopes.yaml\n`,
+      `wrote ${catalogueFile}: ${formatCount(entries.length, 'scope')}. Now: add the scopes to ${folders.usesPackageConfig ? 'scopes.yaml of your configuration' : displayPath(scopesFile, folder)}\n`,
     )
+  if (output === undefined) out.write(text)
+  else err.write(`wrote ${output}: ${formatCount(routes, 'route')}. Now: ${nextStep(output, given)}\n`)
   if (skipped.length > 0) {
     const list = skipped.map(({ operation, code }) => `\n  ${visibleText(operation)} (${code})`).join('')
     err.write(
@@ -122,6 +126,13 @@ export async function runImport(given: ParsedArguments, terminal: Terminal): Pro
     `${formatCount(open.length, 'route')} ${open.length === 1 ? 'is' : 'are'} open to anonymous callers${names}\n`,
   )
   return EXIT_OK
+}
+
+/** Returns the command that checks the new policy with the configuration of the import. */
+function nextStep(output: string, given: ParsedArguments): string {
+  if (nameFromFile(output) === undefined) return `rename the file: a policy is a file *${POLICY_SUFFIX}`
+  const config = given.text('config')
+  return `scopegate check --strict ${config === undefined ? '' : `--config ${config} `}${output}`
 }
 
 /**

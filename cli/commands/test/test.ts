@@ -6,7 +6,7 @@ import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
-import { findFolders, noteShippedPolicies } from '../../find-folders.ts'
+import { findFolders, noteShippedConfig } from '../../find-folders.ts'
 import { openOrReport } from '../../open-policy-set.ts'
 import { measureCoverage } from '../../simulate/measure-coverage.ts'
 import { renderReasons } from '../../simulate/render-explanation.ts'
@@ -21,7 +21,7 @@ export async function test(given: ParsedArguments, terminal: Terminal): Promise<
   const paths = readPaths(given, terminal.folder)
   const found = findFolders(given, terminal)
   const folders = { ...found, policiesDir: paths.dir ?? found.policiesDir }
-  noteShippedPolicies(folders, terminal)
+  noteShippedConfig(folders, terminal)
   const set = await openOrReport(folders, given, terminal)
   if (set === undefined) return EXIT_INVALID
   const nowSeconds = Math.floor(Date.now() / 1_000)
