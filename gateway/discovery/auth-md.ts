@@ -2,8 +2,8 @@ import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { metadataUrlsOf, protectedResourceMetadataUrl } from '../../oauth/metadata.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import { isRateLimited, type PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import { ERRORS_PATH } from '../../policy-engine/match/free-pages.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
-import { ERRORS_PATH } from '../pages/error-pages.ts'
 
 /** Input of `/auth.md`. URLs have no trailing slash. */
 export type AuthWalkthroughOptions = {

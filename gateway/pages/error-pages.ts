@@ -1,10 +1,9 @@
 import { type Html, html } from '../../platform/pages/html.ts'
+import { ERRORS_PATH } from '../../policy-engine/match/free-pages.ts'
 import type { Representation } from '../discovery/discovery-document.ts'
 import type { ErrorExplanation } from './error-guide.ts'
 import { errorGuides } from './error-guides.ts'
 import { renderPage } from './render-page.ts'
-
-export const ERRORS_PATH = '/docs/errors'
 
 const UNKNOWN = ''
 

@@ -1,6 +1,6 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
+import { ERRORS_PATH } from '../../policy-engine/match/free-pages.ts'
 import { GATEWAY_ERRORS } from './error-guide.ts'
-import { ERRORS_PATH } from './error-pages.ts'
 
 /**
  * Writes `/llms.txt`, the entry page for agents.

@@ -4,13 +4,11 @@ import { metadataUrlsOf } from '../../oauth/metadata.ts'
 import type { ScopeDescription } from '../../oauth/scope.ts'
 import { toRecord } from '../../platform/diagnostics/record.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
+import { REFERENCE_PATH, SIGNED_IN_PATH } from '../../policy-engine/match/free-pages.ts'
 import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
 import type { Representation } from '../discovery/discovery-document.ts'
 import type { JsonObject } from '../discovery/openapi-components.ts'
 import { renderPage } from './render-page.ts'
-
-export const REFERENCE_PATH = '/docs'
-export const SIGNED_IN_PATH = '/docs/signed-in'
 
 const readScript = (name: string): string =>
   readFileSync(join(import.meta.dirname, 'browser', `${name}.js`), 'utf8')

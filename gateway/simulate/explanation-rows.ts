@@ -12,7 +12,8 @@ import {
   formatScopeRule,
 } from '../../policy-engine/decide/describe-rules.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
-import { isPagePath, isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
+import { isPagePath } from '../../policy-engine/match/free-pages.ts'
+import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { abbreviateList } from '../observability/abbreviate-list.ts'
 import type { ExplainedSimulation } from './explain-simulation.ts'
 import { describeSettings } from './upstream-settings.ts'

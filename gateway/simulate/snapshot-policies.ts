@@ -5,6 +5,7 @@ import type {
 } from '../../policy-engine/decide/compile-policies.ts'
 import { claimNamesOf } from '../../policy-engine/decide/compile-policies.ts'
 import type { UnavailableMatch } from '../../policy-engine/decide/select-route.ts'
+import { findFreePages } from '../../policy-engine/match/free-pages.ts'
 import type { Match } from '../../policy-engine/match/route-table.ts'
 import type { Route, Snapshot } from '../snapshot/route.ts'
 
@@ -24,6 +25,7 @@ export function snapshotPolicies(snapshot: Snapshot): CompiledPolicies {
     },
     routesAt: (path) =>
       new Map([...snapshot.routesAt(path)].map(([method, all]) => [method, all.filter(isApi)])),
+    freePages: findFreePages(snapshot.routes.filter(isApiOrUnavailable).map(({ path }) => path)),
     mcpRoutes: (method, path) => snapshot.mcpRoutes(method, path)?.filter(isApiOrUnavailable),
   }
 }

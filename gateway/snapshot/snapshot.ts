@@ -11,6 +11,14 @@ import {
   AUTHORIZATION_SERVER_PATHS,
   type AuthorizationServerPath,
 } from '../../policy-engine/match/authorization-server-routes.ts'
+import {
+  ERROR_TEMPLATE,
+  ERRORS_PATH,
+  type FreePages,
+  LLMS_PATH,
+  REFERENCE_PATH,
+  SIGNED_IN_PATH,
+} from '../../policy-engine/match/free-pages.ts'
 import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
 import { buildRouteTableSliced } from '../../policy-engine/match/route-table.ts'
 import { ASSERTION_KEYS_PATH } from '../discovery/assertion-keys.ts'
@@ -19,9 +27,6 @@ import { API_CATALOG_PATH } from '../discovery/static-documents.ts'
 import { accessLogFields, scopesOf } from '../observability/access-log.ts'
 import { memoize } from '../observability/memoize.ts'
 import type { RouteMeter } from '../observability/route-meter.ts'
-import { ERRORS_PATH } from '../pages/error-pages.ts'
-import { ERROR_TEMPLATE, type FreePages, LLMS_PATH } from '../pages/free-pages.ts'
-import { REFERENCE_PATH, SIGNED_IN_PATH } from '../pages/reference-page.ts'
 import type { ReceiveSecurityEvent } from '../tokens/revocation/event-receiver.ts'
 import type { CreateAssertion } from '../upstream-identity/assertions.ts'
 import type { ClaimHeaders } from '../upstream-identity/identity-claims.ts'

@@ -3,6 +3,7 @@ import type { UnavailablePrefix } from '../load/load-policy-sources.ts'
 import type { HeaderValue, PolicyRoute } from '../load/policy-route.ts'
 import type { HeaderSource } from '../match/find-header.ts'
 import { isBelowAnyFolded } from '../match/fold-path.ts'
+import { type FreePages, findFreePages } from '../match/free-pages.ts'
 import { isReservedPath, mayCoverReserved } from '../match/reserved-paths.ts'
 import type { Resource, Resources } from '../match/resources.ts'
 import { buildRouteTable, type Match } from '../match/route-table.ts'
@@ -54,6 +55,8 @@ export type CompiledPolicies = {
   routesAt(path: string): ReadonlyMap<string, readonly CompiledRoute[]>
   /** Returns the routes of a path whose requests match by the MCP call in the body. undefined for other requests. */
   mcpRoutes(method: string, path: string): readonly (CompiledRoute | UnavailableRoute)[] | undefined
+  /** The pages that the policies leave to the gateway. */
+  readonly freePages: FreePages
   /** Names of the claims that policies refer to. The gateway reads no other claims for conditions. */
   readonly claimNames: ClaimNames
   /** Hash of `LoadedPolicies`. */
@@ -77,10 +80,8 @@ export function compilePolicies(
 ): CompiledPolicies {
   const names = claimNamesOf(policies.routes)
   const routes = policies.routes.map((policy) => compileRoute(policy, { ...options, names }))
-  const table = buildRouteTable<CompiledRoute | UnavailableRoute>([
-    ...routes,
-    ...(policies.unavailable ?? []).map(unavailableRoute),
-  ])
+  const all = [...routes, ...(policies.unavailable ?? []).map(unavailableRoute)]
+  const table = buildRouteTable<CompiledRoute | UnavailableRoute>(all)
   return Object.freeze({
     routes: Object.freeze(routes),
     claimNames: names,
@@ -93,6 +94,7 @@ export function compilePolicies(
     routesAt: (path: string) =>
       new Map([...table.routesAt(path)].map(([method, all]) => [method, all.filter(isCompiled)])),
     mcpRoutes: table.mcpRoutes,
+    freePages: findFreePages(all.map(({ path }) => path)),
   })
 }
 

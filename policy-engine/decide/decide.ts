@@ -1,6 +1,7 @@
 import type { CanonicalRequest } from '../match/canonical-request.ts'
+import { isFreePage } from '../match/free-pages.ts'
 import { simulatedCall } from '../match/mcp-headers.ts'
-import { isPagePath, isReservedPath } from '../match/reserved-paths.ts'
+import { isReservedPath } from '../match/reserved-paths.ts'
 import type { Resource } from '../match/resources.ts'
 import type { Caller } from './caller.ts'
 import { decideAccess, rejectAnonymous } from './check-access.ts'
@@ -70,7 +71,7 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
 export function decide(
   request: DecisionRequest,
   callerOf: (resource: Resource) => Caller | Rejection | undefined,
-  policies: Pick<CompiledPolicies, 'match' | 'routesAt' | 'mcpRoutes'>,
+  policies: Pick<CompiledPolicies, 'match' | 'routesAt' | 'mcpRoutes' | 'freePages'>,
 ): Decision {
   const { method, nowSeconds, limits, possessionProof = NO_POSSESSION_PROOF, servesPages = true } = request
   const mcpRoutes = policies.mcpRoutes(method, request.canonical.path)?.filter((route) => 'policy' in route)
@@ -82,7 +83,9 @@ export function decide(
   const isOfPolicy = 'route' in selection && selection.route !== undefined
   if (!isOfPolicy && isReservedPath(canonical.path)) return LOCAL_REPLY
   if ('rejected' in selection)
-    return servesPages && selection.rejected === 'route_unknown' && isPagePath(canonical.path)
+    return servesPages &&
+      selection.rejected === 'route_unknown' &&
+      isFreePage(canonical.path, policies.freePages)
       ? LOCAL_REPLY
       : denied(selection)
   const { route, params } = selection

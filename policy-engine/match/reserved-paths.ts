@@ -44,14 +44,6 @@ export function isReservedPath(path: string): boolean {
   return findReservedPath({ segments, below: false }) !== undefined
 }
 
-/** Matches the paths of the pages that the gateway serves if no policy matches them (`docs` in gateway.yaml). */
-const PAGE = /^\/(?:docs(?:\/signed-in|\/errors(?:\/[^/]+)?)?|llms\.txt)$/
-
-/** Returns whether the gateway can serve a page at a canonical path that no route of a policy matches. */
-export function isPagePath(path: string): boolean {
-  return PAGE.test(path)
-}
-
 /** Returns whether a template can match a reserved path, because of a parameter or `**` in its first segments. */
 export function mayCoverReserved(path: string): boolean {
   const template = parsePathTemplate(path)

@@ -1,12 +1,13 @@
 import t from 'tap'
+import { fetchLivePolicies } from '../../../cli/live-policies.ts'
 import { GATEWAY_ERRORS } from '../../../gateway/pages/error-guide.ts'
 import { ERROR_GUIDES, errorGuides } from '../../../gateway/pages/error-guides.ts'
 import { errorCodeOf, errorPage } from '../../../gateway/pages/error-pages.ts'
-import { findFreePages } from '../../../gateway/pages/free-pages.ts'
 import { prefersHtml } from '../../../gateway/pages/prefers-html.ts'
 import { renderMarkdown } from '../../../gateway/pages/render-markdown.ts'
+import { simulate } from '../../../gateway/simulate/simulate.ts'
 import type { ErrorBody } from '../../../oauth/error-body.ts'
-import { isPagePath } from '../../../policy-engine/match/reserved-paths.ts'
+import { findFreePages, isPagePath } from '../../../policy-engine/match/free-pages.ts'
 import { stableNames } from '../../../scripts/stable-names.ts'
 import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { BASE_URL, POLICY, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
@@ -243,6 +244,24 @@ t.test('isPagePath() matches the paths of the pages', async (t) => {
   for (const path of [...PAGES, '/llms.txt']) t.ok(isPagePath(path), path)
   for (const path of ['/docs/', '/docs/x', '/docs/errors/', '/docs/errors/a/b', '/llms.txt/', '/'])
     t.notOk(isPagePath(path), path)
+})
+
+t.test('the simulation and the gateway agree on pages that a policy replaces only partly', async (t) => {
+  for (const path of ['/docs/errors/{code}', '/docs', '/llms.txt']) {
+    const route = `  - { name: own, match: { methods: [POST], path: "${path}", headers: { x-own: "1" } }, anonymous: allow }\n`
+    const { gateway } = await startGatewayUnderTest(t, { policy: POLICY + route })
+    const live = await fetchLivePolicies(gateway.managementUrl ?? '')
+    for (const target of [...PAGES, '/llms.txt']) {
+      const { status } = await fetch(gateway.url + target, { headers: BROWSER })
+      const request = { method: 'GET', target, headers: [], claims: undefined, isCompleted: true }
+      const { decision } = simulate(request, live, 0)
+      const expected = status === 200 ? 'gateway' : undefined
+      t.equal(decision.as, expected, `${target} beside ${path}: ${status}`)
+      const console = `${gateway.managementUrl}/console/explain?method=GET&path=${target}&format=json`
+      const { result } = (await (await fetch(console)).json()) as { result: { explanation: { as: string } } }
+      t.equal(result.explanation.as, expected ?? null, `the console, ${target} beside ${path}`)
+    }
+  }
 })
 
 t.test('a route of a policy replaces the pages, and no page links to them', async (t) => {

@@ -1,7 +1,8 @@
-import { matchesTemplate } from '../../policy-engine/match/path-template.ts'
-import { ERRORS_PATH } from './error-pages.ts'
-import { REFERENCE_PATH, SIGNED_IN_PATH } from './reference-page.ts'
+import { matchesTemplate } from './path-template.ts'
 
+export const REFERENCE_PATH = '/docs'
+export const SIGNED_IN_PATH = '/docs/signed-in'
+export const ERRORS_PATH = '/docs/errors'
 export const LLMS_PATH = '/llms.txt'
 export const ERROR_TEMPLATE = '/docs/errors/{code}'
 
@@ -27,4 +28,17 @@ export function findFreePages(templates: Iterable<string>): FreePages {
     llms &&= !matchesTemplate(LLMS_PATH, template)
   }
   return { reference, llms }
+}
+
+/** Matches the paths of the pages. */
+const PAGE = /^\/(?:docs(?:\/signed-in|\/errors(?:\/[^/]+)?)?|llms\.txt)$/
+
+/** Returns whether the gateway can serve a page at a canonical path that no route of a policy matches. */
+export function isPagePath(path: string): boolean {
+  return PAGE.test(path)
+}
+
+/** Returns whether policies leave the page at a canonical path to the gateway. */
+export function isFreePage(path: string, { reference, llms }: FreePages): boolean {
+  return isPagePath(path) && (path === LLMS_PATH ? llms : reference)
 }
