@@ -45,6 +45,7 @@ export function stableNames(): Readonly<Record<string, readonly string[]>> {
         .flatMap(sourcesBelow)
         .flatMap(({ text }) => matches(text, /\berror: '(\w+)'/g)),
     ],
+    'Error codes of the administration socket': administrationErrors(),
     'Decisions and reasons': unionsOf('gateway/observability/decision.ts', 'Decision'),
     'Rejections of the gateway': matches(
       read('policy-engine/decide/rejection.ts'),
@@ -163,6 +164,14 @@ function authorizationServerErrors(): readonly string[] {
       name.replace(/(?<=.)[A-Z]/g, '_$&').toLowerCase(),
     ),
   ])
+}
+
+function administrationErrors(): readonly string[] {
+  const socket = read('authorization-server/administration/admin-socket.ts')
+  const rejections = objectsIn(declarationOf(parseSource(socket), 'STATUS')).flatMap((object) =>
+    keysOf(object),
+  )
+  return [...rejections, ...matches(socket, /\berror: '(\w+)'/g)]
 }
 
 function accessLogFields(): readonly string[] {

@@ -1,6 +1,6 @@
 import { AUTHORIZATION_SERVER_ERRORS, SIGN_IN_PAGE_ERRORS } from './authorization-server-errors.ts'
 import { type ErrorExplanation, GATEWAY_ERRORS } from './error-guide.ts'
-import { MANAGEMENT_ERRORS, SECURITY_EVENT_ERRORS } from './operation-errors.ts'
+import { ADMINISTRATION_ERRORS, MANAGEMENT_ERRORS, SECURITY_EVENT_ERRORS } from './operation-errors.ts'
 
 /** All error codes of one sender. One code can have several senders, with another meaning for each. */
 export type ErrorGuide = {
@@ -50,6 +50,13 @@ export const ERROR_GUIDES: readonly ErrorGuide[] = [
     about: 'A JSON object with error and error_description. Clients of the API never get these errors.',
     needsBundledServer: false,
     codes: new Map(Object.entries(MANAGEMENT_ERRORS)),
+  },
+  {
+    sender: 'Administration socket',
+    about:
+      'A JSON object with error and error_description. The client is a command of the operator, such as scopegate account list, which prints only error_description. Clients of the API never get these errors.',
+    needsBundledServer: true,
+    codes: new Map(Object.entries(ADMINISTRATION_ERRORS)),
   },
 ]
 

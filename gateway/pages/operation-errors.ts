@@ -111,3 +111,55 @@ export const MANAGEMENT_ERRORS: Readonly<Record<string, ErrorExplanation>> = {
     ],
   },
 }
+
+/**
+ * Explains the codes of the socket through which the commands of the operator reach the authorization server. The
+ * client is a command.
+ */
+export const ADMINISTRATION_ERRORS: Readonly<Record<string, ErrorExplanation>> = {
+  invalid_request: {
+    statuses: [400, 413, 415],
+    title: 'The input of the command is not valid',
+    causes: ['The body is not a JSON object of at most 16 KiB, or a member is missing or not valid.'],
+    client: ['Read error_description, which names the member, and correct the arguments of the command.'],
+    operator: ['The option --help of the command describes its arguments.'],
+  },
+  unknown_action: {
+    statuses: [404],
+    title: 'The server does not know the command',
+    causes: ['The command and the running authorization server have different versions.'],
+    client: ['Use the command of the version of the server.'],
+    operator: ['Start the server again after an upgrade, or run the command in the container of the server.'],
+  },
+  not_found: {
+    statuses: [404],
+    title: 'The account, client, grant or session does not exist',
+    causes: ['The argument of the command has a spelling error, or the object was removed or has expired.'],
+    client: ['List the objects, for example with scopegate account list.'],
+    operator: ['If another server has the object, select its data folder with --config or --data.'],
+  },
+  not_allowed: {
+    statuses: [409],
+    title: 'The object does not allow this change',
+    causes: [
+      'The configuration defines the client, or signIn.local is false.',
+      'The account is disabled, has no second factor, or signs in without a password of this server.',
+    ],
+    client: ['Read error_description, which names the cause and the command or the place for the change.'],
+    operator: ['Change the configuration, or make the change at the OpenID provider.'],
+  },
+  server_error: {
+    statuses: [500],
+    title: 'The authorization server has a defect',
+    causes: ['An unexpected failure occurred. It affects only this command.'],
+    client: ['Show the state of the object before you repeat the command.'],
+    operator: ['The log of the authorization server contains administration_error with the cause.'],
+  },
+  temporarily_unavailable: {
+    statuses: [503],
+    title: 'The store does not respond',
+    causes: ['The authorization server cannot use its store. The outcome of the command is unknown.'],
+    client: ['Repeat the command when the store works again.'],
+    operator: ['The endpoint /readyz?verbose shows the state of the store. Restore the store.'],
+  },
+}

@@ -38,6 +38,7 @@ t.test('the error pages explain exactly the error codes in the code of both serv
   for (const [codes, expected] of [
     [explained('Gateway'), inCode('the gateway')],
     [explained('Authorization server', 'Sign-in pages'), inCode('the authorization server').union(ofEngine)],
+    [explained('Administration socket'), inCode('the administration socket')],
     [explained('Security events', 'Management port'), inCode('security events and of the management port')],
   ] as const)
     t.same([...new Set(codes)].toSorted(), [...expected].toSorted())
