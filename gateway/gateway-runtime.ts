@@ -243,6 +243,7 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     channels,
     rateLimiter,
     sessions,
+    policySources: config.policySources,
   })
   // Closers of the opened resources, in the order of shutdown.
   const closers: (() => Promise<void> | void)[] = [

@@ -27,6 +27,7 @@ export const GAUGE_RULES: Readonly<Record<string, GaugeRule>> = {
   scopegate_policy_info: 'first',
   scopegate_policy_reload_success: 'min',
   scopegate_policy_routes: 'first',
+  scopegate_policy_source_last_fetch_timestamp_seconds: 'min',
   scopegate_policy_source_valid: 'min',
   scopegate_rate_limit_entries: 'sum',
   scopegate_revocation_channel_up: 'min',

@@ -17,6 +17,11 @@ export const PolicySourceSchema = Type.Object(
         'folder that must contain folder after all symbolic links are resolved; default: folder can be a link to any folder',
       ),
     ),
+    lastFetchFile: Type.Optional(
+      FilePath(
+        'file whose modification time is the time of the last successful fetch of the policies; default: no metric of fetches',
+      ),
+    ),
     owner: Type.Optional(
       Type.String({
         description: 'the owner of the policies, for example a team',

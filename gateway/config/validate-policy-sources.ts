@@ -12,11 +12,12 @@ import type { UpstreamsFile } from './upstreams-file.ts'
 const RESERVED_NAMES: readonly string[] = ['scopegate', 'authorization-server']
 
 export function toPolicySources(file: GatewayFile): readonly PolicySource[] {
-  return (file.policySources ?? []).map(({ name, folder, root, owner, permissions }) =>
+  return (file.policySources ?? []).map(({ name, folder, root, lastFetchFile, owner, permissions }) =>
     Object.freeze({
       name,
       folder,
       root,
+      lastFetchFile,
       owner,
       permissions: Object.freeze({
         pathPrefixes: permissions.pathPrefixes,

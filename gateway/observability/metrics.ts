@@ -10,7 +10,7 @@ import { BufferedCounter } from './buffered-counter.ts'
 import { createIssuerMeters, type MeteredIssuer } from './issuer-metrics.ts'
 import { memoize } from './memoize.ts'
 import { addOverloadMetrics } from './overload-metrics.ts'
-import { createPolicyMetrics, type MeteredPolicies } from './policy-metrics.ts'
+import { createPolicyMetrics, type FetchedSource, type MeteredPolicies } from './policy-metrics.ts'
 import { createRouteMeters, type RouteMeter } from './route-meter.ts'
 import { createTokenMeter, type TokenMeter } from './token-meter.ts'
 import { createUpstreamMeters, type UpstreamLoad, type UpstreamMeter } from './upstream-meter.ts'
@@ -48,6 +48,7 @@ export type MetricsSources = {
   readonly channels: { states(): readonly ChannelState[] }
   readonly rateLimiter: { readonly size: number }
   readonly sessions: { readonly size: number }
+  readonly policySources: readonly FetchedSource[]
 }
 
 const NO_SOURCES: MetricsSources = {
@@ -58,6 +59,7 @@ const NO_SOURCES: MetricsSources = {
   channels: { states: () => [] },
   rateLimiter: { size: 0 },
   sessions: { size: 0 },
+  policySources: [],
 }
 
 /**
@@ -126,7 +128,7 @@ export function createMetrics({
     })),
   )
   const retireUpstreams = retireSeries(upstreams.remove)
-  const updatePolicyMetrics = createPolicyMetrics(registers)
+  const updatePolicyMetrics = createPolicyMetrics(registers, () => registered.policySources)
 
   return {
     registry,

@@ -18,6 +18,8 @@ export type PolicySource = {
    * can replace a part of `folder` by a link. Undefined: no check.
    */
   readonly root?: string | undefined
+  /** Absolute path of a file. Its modification time is the time of the last successful fetch of the policies. */
+  readonly lastFetchFile?: string | undefined
   readonly owner: string | undefined
   readonly permissions: SourcePermissions
 }

@@ -27,6 +27,7 @@ const VALUES: Readonly<Record<string, readonly number[]>> = {
   scopegate_policy_info: [1],
   scopegate_policy_reload_success: [1],
   scopegate_policy_routes: [3],
+  scopegate_policy_source_last_fetch_timestamp_seconds: [], // without policy sources
   scopegate_policy_source_valid: [], // without policy sources
   scopegate_rate_limit_entries: [3],
   scopegate_revocation_channel_up: [0],

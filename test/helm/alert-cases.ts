@@ -395,6 +395,31 @@ export const ALERT_CASES: Readonly<Record<string, AlertCase>> = {
     ...gauge('scopegate_policy_source_valid{source="billing"}', { bad: 0, good: 1 }),
     labels: { ...JOB, source: 'billing' },
   },
+  ScopegatePolicySourceStale: {
+    firing: [
+      {
+        series: {
+          'scopegate_policy_source_last_fetch_timestamp_seconds{source="billing"}': values(
+            [80, 0],
+            [20, 4_800],
+          ),
+          'scopegate_policy_source_last_fetch_timestamp_seconds{source="billing",instance="b"}': '0+60x99',
+        },
+        ...{ from: 66, to: 79 },
+      },
+    ],
+    quiet: [
+      {
+        'scopegate_policy_source_last_fetch_timestamp_seconds{source="billing"}': values(
+          [50, 0],
+          [40, 3_000],
+        ),
+      },
+      { 'scopegate_policy_source_last_fetch_timestamp_seconds{source="billing"}': '-3600+60x60' },
+    ],
+    at: 70,
+    labels: { ...JOB, source: 'billing' },
+  },
   ScopegateAuthFailureSpike: {
     firing: [
       {

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -56,19 +56,34 @@ done
 exit 1
 `
 /** The programs of the image of git-sync that the sidecar and {@link GIT_STEPS} use. */
-const PROGRAMS = ['cat', 'df', 'git', 'head', 'ln', 'mv', 'readlink', 'timeout', 'tr', 'wc']
+const PROGRAMS = ['cat', 'df', 'git', 'head', 'ln', 'mv', 'readlink', 'timeout', 'touch', 'tr', 'wc']
 /** Programs that also print their arguments. `sleep` waits only for 0.05 s. */
 const PRINTED_PROGRAMS = {
   rm: 'exec /bin/real-rm "$@"',
   sleep: 'exec /bin/real-sleep 0.05',
 }
 const PORT = 9_418
-/** Commits that a sidecar cannot fetch, and the expected message. The function returns the tree and the text of the commit. */
-const UNUSABLE: readonly (readonly [
+/** The name of a commit that a sidecar cannot fetch, the expected message, and a function that returns its tree and its text. */
+type UnusableCommit = readonly [
   name: string,
   message: RegExp,
   commit: (git: Git) => readonly [tree: string, text?: string],
-])[] = [
+]
+/** Git fetches this commit. The sidecar then does not write the files. */
+const MILLION_FILES: UnusableCommit = [
+  'a million empty files',
+  /has more than 8192 files and folders/,
+  (git) => {
+    let entry = `100644 blob ${git(['hash-object', '-w', '--stdin'], '')}`
+    for (let level = 0; level < 6; level += 1) {
+      const names = Array.from({ length: 10 }, (_, index) => `${entry}\t${index}\n`)
+      entry = `040000 tree ${git(['mktree'], names.join(''))}`
+    }
+    return [entry.slice('040000 tree '.length)]
+  },
+]
+/** The last commit is {@link MILLION_FILES}. */
+const UNUSABLE: readonly UnusableCommit[] = [
   [
     'a file that does not fit into the volume',
     /No space left on device[\s\S]*Removing the repository\.\nrm -f \/git\/current\nsleep 5\nrm -rf \/git\/\.git \/git\/\.worktrees\n/,
@@ -79,18 +94,7 @@ const UNUSABLE: readonly (readonly [
     /Out of memory/,
     (git) => [git(['mktree'], ''), 'text\n'.repeat(20_000_000)],
   ],
-  [
-    'a million empty files',
-    /has more than 8192 files and folders/,
-    (git) => {
-      let entry = `100644 blob ${git(['hash-object', '-w', '--stdin'], '')}`
-      for (let level = 0; level < 6; level += 1) {
-        const names = Array.from({ length: 10 }, (_, index) => `${entry}\t${index}\n`)
-        entry = `040000 tree ${git(['mktree'], names.join(''))}`
-      }
-      return [entry.slice('040000 tree '.length)]
-    },
-  ],
+  MILLION_FILES,
 ]
 type Git = (args: readonly string[], input?: string) => string
 /** The user of the containers of the chart. */
@@ -235,7 +239,11 @@ function checkInside(): void {
         return undefined
       }
     }
+    const lastFetchMs = (): number =>
+      statSync(join(volume, '.git', 'last-fetch'), { throwIfNoEntry: false })?.mtimeMs ?? 0
     await waitFor('the first commit', () => published() === 'first')
+    const firstFetchMs = lastFetchMs()
+    await waitFor('a fetch without a new commit', () => lastFetchMs() > firstFetchMs)
     for (const [name, message, commit] of UNUSABLE) {
       output = ''
       publish(...commit(git))
@@ -244,6 +252,12 @@ function checkInside(): void {
       await waitFor(`the commit after ${name}`, () => published() === name)
       t.pass(name)
     }
+    publish(...MILLION_FILES[2](git))
+    output = ''
+    await waitFor('a failed fetch', () => MILLION_FILES[1].test(output))
+    const lastSuccessMs = lastFetchMs()
+    output = ''
+    await waitFor('one more failed fetch', () => MILLION_FILES[1].test(output))
     output = ''
     git(['update-ref', '-d', 'refs/heads/main'])
     // git-sync ends after five failures.
@@ -252,6 +266,7 @@ function checkInside(): void {
       () => output.split("couldn't find remote ref").length > 6,
     )
     t.equal(published(), UNUSABLE.at(-1)?.[0], 'the last commit stays after the branch disappeared')
+    t.equal(lastFetchMs(), lastSuccessMs, 'failed fetches do not change the time of the last fetch')
   })
   t.test('git in the sidecar ends with its child processes if the server does not respond', async (t) => {
     const { git, env, folder } = sidecarGit(t)

@@ -117,7 +117,12 @@ if [ "$1 $2" = "reset --hard" ]; then
     exit 1
   fi
 fi
-exec timeout 120 /usr/bin/git -c core.bigFileThreshold=512k -c core.deltaBaseCacheLimit=8m -c pack.threads=1 "$@"
+timeout 120 /usr/bin/git -c core.bigFileThreshold=512k -c core.deltaBaseCacheLimit=8m -c pack.threads=1 "$@" || exit
+# The gateway reads the time of this file. A fetch is successful if the gateway can read its commit.
+case "$1 $2" in
+  "reset --hard") touch /git/.git/last-fetch ;;
+  "fetch "*) [ "$(readlink current)" != ".worktrees/$(/usr/bin/git rev-parse 'FETCH_HEAD^{}')" ] || touch /git/.git/last-fetch ;;
+esac
 `
 /** The sidecar for a policy source from git. */
 const gitSidecar = (
@@ -2447,15 +2452,15 @@ export const SCENARIOS: readonly Scenario[] = [
       [
         'policies.sources',
         ({ config }) =>
-          (config('gateway')['policySources'] as { folder: string; root?: string }[]).map(
-            ({ folder, root }) => [folder, root],
-          ),
+          (
+            config('gateway')['policySources'] as { folder: string; root?: string; lastFetchFile?: string }[]
+          ).map(({ folder, root, lastFetchFile }) => [folder, root, lastFetchFile]),
         [
-          ['/etc/scopegate/policies/own', undefined],
-          ['/etc/scopegate/policies/books/current/deploy/policies', '/etc/scopegate/policies/books'],
-          ...['orders', 'notes', 'public'].map((name) => [
-            `/etc/scopegate/policies/${name}/current`,
+          ['/etc/scopegate/policies/own', undefined, undefined],
+          ...['books', 'orders', 'notes', 'public'].map((name) => [
+            `/etc/scopegate/policies/${name}/current${name === 'books' ? '/deploy/policies' : ''}`,
             `/etc/scopegate/policies/${name}`,
+            `/etc/scopegate/policies/${name}/.git/last-fetch`,
           ]),
         ],
       ],

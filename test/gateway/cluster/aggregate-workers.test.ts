@@ -77,6 +77,7 @@ function aWorker({ state, isConnected, count, pressure, level }: WorkerFigures):
     channels: { states: () => [{ issuer: ISSUER, isConnected }] },
     rateLimiter: { size: count },
     sessions: { size: count },
+    policySources: [{ name: 's', lastFetchFile: isConnected ? import.meta.filename : '/nonexistent' }],
   })
   const sources = [{ name: 's', state: isConnected ? 'valid' : 'kept' }] as const
   metrics.policies({ hash: 'abc', routes: [{ name: 'p/one', policy: 'p' }], sources, upstreams: [] })
@@ -119,6 +120,7 @@ const EXPECTED: Readonly<Record<string, number>> = {
   scopegate_policy_info: 1,
   scopegate_policy_reload_success: 0,
   scopegate_policy_routes: 1,
+  scopegate_policy_source_last_fetch_timestamp_seconds: 0,
   scopegate_policy_source_valid: 0,
   scopegate_rate_limit_entries: 8,
   scopegate_revocation_channel_up: 0,

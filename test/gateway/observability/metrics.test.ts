@@ -55,6 +55,7 @@ function someMetrics() {
     channels: { states: () => [{ issuer: ISSUER, isConnected: true }] },
     rateLimiter: { size: 9 },
     sessions: { size: 10 },
+    policySources: [{ name: 's', lastFetchFile: '/nonexistent' }],
   })
   metrics.policies({
     hash: 'abc',
@@ -147,6 +148,7 @@ const EXPECTED: Readonly<Record<string, readonly [type: string, ...series: strin
   scopegate_policy_reload_success: ['gauge', ' 0'],
   scopegate_policy_reloads_total: ['counter', '{result="success"} 0', '{result="failure"} 1'],
   scopegate_policy_routes: ['gauge', '{policy="p"} 1'],
+  scopegate_policy_source_last_fetch_timestamp_seconds: ['gauge', '{source="s"} 0'],
   scopegate_policy_source_valid: ['gauge', '{source="s"} 0'],
   scopegate_rate_limit_entries: ['gauge', ' 9'],
   scopegate_rate_limit_fallback_total: ['counter', '{reason="failed"} 1'],
@@ -262,6 +264,8 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_policy_reload_success: '1 while the policies on the disk are active, 0 while they are invalid.',
   scopegate_policy_reloads_total: 'Policy reloads, by result.',
   scopegate_policy_routes: 'Routes of each policy.',
+  scopegate_policy_source_last_fetch_timestamp_seconds:
+    'Time of the last successful fetch of the policy source, 0 before the first fetch.',
   scopegate_policy_source_valid:
     '1 while the files of the policy source are active, 0 while they are invalid.',
   scopegate_rate_limit_entries:

@@ -1,3 +1,5 @@
+import { utimesSync } from 'node:fs'
+import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import t from 'tap'
 import { createPolicyMetrics } from '../../../gateway/observability/policy-metrics.ts'
@@ -5,7 +7,7 @@ import { seriesOf } from '../../fixtures/series-of.ts'
 
 t.test('the policy metrics show the active policies only', async (t) => {
   const registry = new Registry()
-  const update = createPolicyMetrics([registry])
+  const update = createPolicyMetrics([registry], () => [])
   update({
     hash: 'first',
     routes: [
@@ -31,3 +33,24 @@ t.test('the policy metrics show the active policies only', async (t) => {
   t.strictSame(await seriesOf(registry, 'scopegate_policy_routes'), ['{policy="b"} 1'])
   t.strictSame(await seriesOf(registry, 'scopegate_policy_source_valid'), [])
 })
+
+t.test(
+  'the metric of the last fetch is the modification time of the file, or 0 without the file',
+  async (t) => {
+    const registry = new Registry()
+    const folder = t.testdir({ fetched: '' })
+    const lastFetchFile = join(folder, 'fetched')
+    createPolicyMetrics([registry], () => [
+      { name: 'billing', lastFetchFile },
+      { name: 'courses', lastFetchFile: join(folder, 'missing') },
+      { name: 'orders' },
+    ])
+    for (const seconds of [1_000, 2_000]) {
+      utimesSync(lastFetchFile, 0, seconds)
+      t.strictSame(await seriesOf(registry, 'scopegate_policy_source_last_fetch_timestamp_seconds'), [
+        `{source="billing"} ${seconds}`,
+        '{source="courses"} 0',
+      ])
+    }
+  },
+)
