@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { request } from 'node:https'
 import { tmpdir } from 'node:os'
@@ -10,8 +10,11 @@ import { makeSigningKeys } from '../../authorization-server/keys/signing-keys.ts
 import { aCertificate } from '../fixtures/a-certificate.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import { findMetricUses, metricOfSeries, readDocumentedMetrics } from '../fixtures/metric-uses.ts'
+import { startPostgres } from '../fixtures/postgres.ts'
+import { spawnRedis } from '../fixtures/redis-process.ts'
+import { writeTlsFiles } from '../fixtures/redis-tls.ts'
 import { listRepositoryFiles, readRepositoryFile } from '../fixtures/repository-texts.ts'
-import { until as untilTrue } from '../fixtures/until.ts'
+import { until } from '../fixtures/until.ts'
 import { readImage } from './image.ts'
 import { inNamespaces } from './in-namespaces.ts'
 import type { KubeObject, PodSpec } from './kube-object.ts'
@@ -27,13 +30,15 @@ const FOLDERS = ['helm/alerts', 'helm/dashboards', 'docs/runbooks']
 const KEYS = 'signing keys'
 const CLIENT_SECRET = 'a-client-secret-of-sufficient-length-0123456789'
 
-/** Values files whose services start without another service, except Redis. */
+type Secrets = Readonly<Record<string, Readonly<Record<string, string>>>>
+/** Values files whose services start without another service, except PostgreSQL and Redis. */
 const STARTED: readonly {
   readonly file: string
-  readonly secrets?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  readonly secrets?: Secrets
   readonly configMaps?: readonly string[]
   readonly claims?: readonly string[]
-  readonly redis?: boolean
+  /** Starts Redis or PostgreSQL, and returns further Secrets. */
+  readonly start?: (t: Test) => Promise<Secrets>
 }[] = [
   { file: 'authorization-server' },
   { file: 'branding' },
@@ -49,7 +54,16 @@ const STARTED: readonly {
   {
     file: 'redis-existing-secret',
     secrets: { 'redis-connection': { uri: 'redis://redis:6379' } },
-    redis: true,
+    start: startRedis,
+  },
+  { file: 'redis-client-certificate', start: startRedisWithTls },
+  {
+    file: 'postgres',
+    secrets: { 'signing-keys': { 'jwks.json': KEYS } },
+    start: async (t) => {
+      await startRedis(t)
+      return startPostgresWithTls(t)
+    },
   },
   { file: 'sign-in-provider', secrets: { 'company-login': { 'client-secret': CLIENT_SECRET } } },
 ]
@@ -176,12 +190,12 @@ function checkInside(): void {
     const pods = await startDeployments(t, objects)
     const canary = pods.get('gw-scopegate-canary')
     if (canary === undefined) throw new Error('the chart rendered no canary')
-    await untilTrue('a run is successful', async () => {
+    await until('a run is successful', async () => {
       const scrape = await fetch(`${canary.address('management')}/metrics`)
       return /^scopegate_canary_runs_total\{result="ok",stage="-"\} [1-9]/m.test(await scrape.text())
     })
     // The log line arrives through another connection than the scrape.
-    await untilTrue('the log reports the revocation', async () =>
+    await until('the log reports the revocation', async () =>
       canary.output().includes('"event":"canary_revocation","gateway":"http://127.0.0.1:8080"'),
     )
     await checkMetrics(t, { canary })
@@ -256,13 +270,13 @@ function checkInside(): void {
     await stopBoth(t, { gateway, ...(authorizationServer === undefined ? {} : { authorizationServer }) })
   })
 
-  for (const { file, secrets = {}, configMaps = [], claims = [], redis = false } of STARTED)
+  for (const { file, secrets = {}, configMaps = [], claims = [], start } of STARTED)
     t.test(`the services of helm/ci/${file}-values.yaml become healthy`, async (t) => {
-      if (redis) await startRedis(t)
+      const started = await start?.(t)
       const keys = JSON.stringify(await makeSigningKeys())
       const objects = [
         ...render('--values', join(CHART, 'ci', `${file}-values.yaml`)),
-        ...Object.entries(secrets).map(([name, data]) =>
+        ...Object.entries({ ...secrets, ...started }).map(([name, data]) =>
           aSecret(
             name,
             Object.fromEntries(Object.entries(data).map(([key, text]) => [key, text === KEYS ? keys : text])),
@@ -311,7 +325,7 @@ async function startDeployments(
   const services = objects.filter((object) => object.kind === 'Service')
   const cluster = {
     ...{ objects, ...folders },
-    hosts: [...services.map((service) => service.metadata.name), 'redis', 'learning-platform', 'books'],
+    hosts: [...services.map((service) => service.metadata.name), 'redis', 'db', 'learning-platform', 'books'],
     images: { canary: readImage('gateway') },
   }
   const deployments = objects.filter((object) => object.kind === 'Deployment')
@@ -419,19 +433,33 @@ async function checkMetrics(t: Test, pods: Readonly<Record<string, Pod>>): Promi
   }
 }
 
-async function startRedis(t: Test): Promise<void> {
+async function startRedis(t: Test, args: readonly string[] = ['--port', '6379']): Promise<Secrets> {
   const folder = mkdtempSync(join(tmpdir(), 'redis-'))
-  const redis = spawn(
-    'redis-server',
-    ['--bind', '127.0.0.1', '--port', '6379', '--dir', folder, '--save', ''],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  )
-  t.teardown(() => {
-    redis.kill()
-  })
-  await until(redis, /Ready to accept connections/)
+  const redis = await spawnRedis(['--bind', '127.0.0.1', '--dir', folder, '--save', '', ...args])
+  t.teardown(() => redis.kill())
+  return {}
+}
+
+/** Returns the Secret with the CA and the client certificate. */
+async function startRedisWithTls(t: Test): Promise<Secrets> {
+  const tls = writeTlsFiles(t.testdir(), { names: ['redis'] })
+  await startRedis(t, ['--port', '0', '--tls-port', '6379', ...tls.serverArgs])
+  const read = (file: string): string => readFileSync(file, 'utf8')
+  const client = { 'tls.crt': read(tls.clientCertFile), 'tls.key': read(tls.clientKeyFile) }
+  return { 'redis-tls': { ...client, 'ca.crt': tls.ca.cert } }
+}
+
+/** Returns the Secrets with the CA and the password. */
+async function startPostgresWithTls(t: Test): Promise<Secrets> {
+  const authority = aCertificate({ authority: true })
+  const password = 'a-password-of-the-database'
+  const tls = aCertificate({ by: authority, names: ['db'] })
+  const postgres = await startPostgres({ port: 5432, password, tls, tlsOnly: true })
+  t.teardown(() => postgres.remove())
+  return {
+    'scopegate-postgres': { password },
+    'scopegate-postgres-ca': { 'ca.crt': authority.cert },
+  }
 }
 
 async function startLearningPlatform(t: Test): Promise<void> {
@@ -449,18 +477,6 @@ async function startLearningPlatform(t: Test): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     platform.once('message', () => resolve())
     platform.once('exit', (code) => reject(new Error(`the learning platform ended with ${code}`)))
-  })
-}
-
-function until(child: ReturnType<typeof spawn>, line: RegExp): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let output = ''
-    child.stdout?.on('data', (chunk) => {
-      output += chunk
-      if (line.test(output)) resolve()
-    })
-    child.once('error', reject)
-    child.once('exit', (code) => reject(new Error(`it ended with ${code}: ${output}`)))
   })
 }
 
