@@ -342,6 +342,10 @@ export const VALUE_ERRORS: readonly ValueError[] = [
     says: 'podDisruptionBudget.maxUnavailable (0%) would block every drain of a node. Set maxUnavailable to at least 1.',
   },
   {
+    set: ['networkPolicy.enabled=true', 'upstreams.books.srv=http://_http._tcp.books.shop.svc.cluster.local'],
+    says: 'networkPolicy.enabled is true, but the chart cannot read the ports of the SRV records in upstreams.books.srv. List these ports in networkPolicy.gateway.extraEgress.',
+  },
+  {
     set: ['networkPolicy.enabled=true', 'gateway.existingConfigMap=own'],
     says: 'networkPolicy.enabled is true, but the chart cannot read the addresses in gateway.existingConfigMap. List the ports of all upstreams, issuers and stores in networkPolicy.gateway.extraEgress.',
   },
@@ -530,6 +534,25 @@ export const VALUE_ERRORS: readonly ValueError[] = [
     set: ['redis.url=redis://redis', 'redis.cluster.addresses[0]=redis-0:6379'],
     says: 'redis: url, sentinel and cluster exclude each other. Keep one of them.',
   },
+  {
+    set: ['service.ports.http=9090'],
+    says: 'Two ports of service.ports have the same number. Set different numbers.',
+  },
+  {
+    set: ['decisions.enabled=true', 'service.ports.http=4010', 'gateway.trustedProxies={10.0.0.1}'],
+    says: 'Two ports of service.ports have the same number. Set different numbers.',
+  },
+  ...(
+    [
+      ['gateway', 'listen', 8080],
+      ['gateway', 'management', 9090],
+      ['authorizationServer', 'listen', 8081],
+      ['authorizationServer', 'management', 9091],
+    ] as const
+  ).map(([service, key, port]) => ({
+    set: [`${service}.config.${key}.port=7777`],
+    says: `${service}.config.${key}.port is 7777, but the Services and probes of the chart use port ${port} of the pods. Remove ${service}.config.${key}.port.`,
+  })),
   {
     set: ['redis.url=redis://redis', 'redis.existingSecret=own'],
     says: 'redis.url and redis.existingSecret are both set, but they exclude each other. Remove one of them.',
