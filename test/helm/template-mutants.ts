@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parse } from 'yaml'
 
 export type Mutant = {
   readonly file: string
@@ -16,24 +17,29 @@ export type Mutant = {
   readonly message: string | undefined
 }
 
-const VALUE = /(?:\$\w*|\.root)?\.Values(?:\.\w+)+/g
+const VALUE = /(?:\$\w*)?(?:\.root)?\.Values((?:\.\w+)+)/g
 /** A YAML field with a literal scalar. */
 const LITERAL_FIELD = /^(\s*(?:- )?[\w./-]+: )[^\s{[|>&*][^{}]*$/
 const CONTROL = /^\s*\{\{-? *(if|else if|with|range|else|end|define)\b/
 /** An assignment. Its action can end in a later line. */
 const ASSIGNMENT = /(\{\{-? *\$\w+ :?= ).+?(?= *-?\}\}|$)/g
+/** The first or the last function of an expression whose result is a map or a list. */
+const MAP_EXPRESSION = /^(?:dict|merge|mergeOverwrite|omit|pick) \S|fromJson$/
+const LIST_EXPRESSION = /^(?:append|compact|concat|list|prepend|uniq) \S|from(?:Json|Yaml)Array$/
 /** A line that assigns a new variable. Without this line, the template does not compile. */
 const NEW_VARIABLE = /:=/
 
 /**
  * Creates the mutants of all templates. A mutant has one of these changes:
  * - It removes a line, for example a literal line or `else`.
- * - It replaces a value, the value of a literal field, or an assigned expression.
+ * - It replaces a value, the value of a literal field, or an assigned expression. The replacement has the same type,
+ *   because a template with a value of another type often does not render.
  * - It makes a condition constant.
  * - It empties a loop or a named template.
  */
 export function makeTemplateMutants(chart: string): readonly Mutant[] {
-  return readTemplates(chart).flatMap(({ file, template }) => mutate(file, template))
+  const values: unknown = parse(readFileSync(join(chart, 'values.yaml'), 'utf8'))
+  return readTemplates(chart).flatMap(({ file, template }) => mutate(file, template, values))
 }
 
 /** Returns one line for each template line that no mutant changes. Comments, blank lines and `end` need no mutant. */
@@ -76,11 +82,11 @@ export function readTemplates(
   return readdirSync(folder).map((file) => ({ file, template: readFileSync(join(folder, file), 'utf8') }))
 }
 
-function mutate(file: string, template: string): readonly Mutant[] {
+function mutate(file: string, template: string, values: unknown): readonly Mutant[] {
   const lines = template.split('\n')
   const comments = new Set(commentLines(template))
   return lines.flatMap((before, index) =>
-    (comments.has(index + 1) ? [] : changesOf(before)).map((after): Mutant => {
+    (comments.has(index + 1) ? [] : changesOf(before, values)).map((after): Mutant => {
       const changed = after === undefined ? lines.toSpliced(index, 1) : lines.with(index, after)
       const fail = lines
         .slice(index, index + 12)
@@ -106,7 +112,7 @@ function commentLines(template: string): readonly number[] {
   })
 }
 
-function changesOf(line: string): readonly (string | undefined)[] {
+function changesOf(line: string, values: unknown): readonly (string | undefined)[] {
   if (/^\s*#/.test(line)) return []
   const control = CONTROL.exec(line)?.[1]
   const changes: (string | undefined)[] = []
@@ -123,16 +129,39 @@ function changesOf(line: string): readonly (string | undefined)[] {
   if (control === 'else' || (control === undefined && line.trim() !== '' && !isNewVariable))
     changes.push(undefined)
   if (control !== 'range' && isNewVariable)
-    for (const { 0: assignment, 1: start, index } of line.matchAll(ASSIGNMENT)) {
+    for (const { 0: assignment, 1: start = '', index } of line.matchAll(ASSIGNMENT)) {
       // The next lines contain the arguments of the function.
-      const empty = line.endsWith(assignment) ? 'list' : '""'
+      const empty = line.endsWith(assignment) ? 'list' : emptyOf(assignment.slice(start.length))
       changes.push(`${line.slice(0, index)}${start}${empty}${line.slice(index + assignment.length)}`)
     }
   if (LITERAL_FIELD.test(line)) changes.push(line.replace(LITERAL_FIELD, '$1mutant'))
   // If a condition is only a value, the constants `true` and `false` already replace the value.
   const isPlain = /\{\{-? *(?:if|with) \S+ *-?\}\}/.test(line)
   if (control !== 'range' && !(isPlain && control !== undefined))
-    for (const { 0: value, index } of line.matchAll(VALUE))
-      changes.push(`${line.slice(0, index)}"mutant"${line.slice(index + value.length)}`)
+    for (const { 0: value, 1: path = '', index } of line.matchAll(VALUE))
+      changes.push(
+        `${line.slice(0, index)}${replacementOf(value, readDefault(values, path))}${line.slice(index + value.length)}`,
+      )
   return changes.filter((change) => change !== line)
+}
+
+/** Returns an empty result of the same type as the expression. */
+function emptyOf(expression: string): string {
+  if (MAP_EXPRESSION.test(expression)) return 'dict'
+  return LIST_EXPRESSION.test(expression) ? 'list' : '""'
+}
+
+/** Returns an expression with another value of the same type as the default. */
+function replacementOf(value: string, byDefault: unknown): string {
+  if (typeof byDefault === 'boolean') return `(not ${value})`
+  if (Array.isArray(byDefault)) return '(list)'
+  return typeof byDefault === 'object' && byDefault !== null ? '(dict)' : '"mutant"'
+}
+
+/** Returns the default of a value. `path` begins with a dot. */
+function readDefault(values: unknown, path: string): unknown {
+  return path
+    .split('.')
+    .slice(1)
+    .reduce<unknown>((value, key) => (value as Record<string, unknown> | null | undefined)?.[key], values)
 }
