@@ -42,10 +42,12 @@ export const KEY_ERRORS: readonly ValueError[] = [
     set: ['upstreams.books.url=http://books:8080', 'upstreams.books.healthCheck.path=//evil'],
     says: 'upstreams.books.healthCheck.path must be a path with one slash at the start, for example /healthz.',
   },
-  ...['postgres://user:password@db/grants', 'postgres://user@db'].map((url) => ({
-    set: [`postgres.url=${url}`],
-    says: 'postgres.url must be postgres://user@host/database, without a password. Put the password into a Secret, and set postgres.existingSecret to its name.',
-  })),
+  ...['postgres://user:password@db/grants', 'postgres://user@db', 'postgres://user@db/grants?password=x'].map(
+    (url) => ({
+      set: [`postgres.url=${url}`],
+      says: 'postgres.url must be postgres://user@host/database, without a password. Put the password into a Secret, and set postgres.existingSecret to its name.',
+    }),
+  ),
   {
     set: ['redis.passwordSecret=Redis_Password'],
     says: 'redis.passwordSecret must be a name of lower-case letters, digits, hyphens and dots.',
@@ -56,7 +58,15 @@ export const KEY_ERRORS: readonly ValueError[] = [
   },
   {
     set: ['upstreams.books.urls={http://books:8080,books:8080}'],
-    says: 'upstreams.books.urls[1] must be an http:// or https:// URL, for example http://books:8080.',
+    says: 'upstreams.books.urls[1] must be an http:// or https:// URL without a user name and a password, for example http://books:8080.',
+  },
+  {
+    set: ['upstreams.books.url=http://user:password@books:8080'],
+    says: 'upstreams.books.url must be an http:// or https:// URL without a user name and a password, for example http://books:8080.',
+  },
+  {
+    set: ['tracing.endpoint=http://user:password@otel-collector:4318'],
+    says: 'tracing.endpoint must be an http:// or https:// URL without a user name and a password, for example http://otel-collector:4318.',
   },
   {
     set: ['replicas=2'],
