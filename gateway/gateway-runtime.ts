@@ -300,7 +300,8 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       handle: pipeline.handle,
       registry: metrics.registry,
       policies,
-      console: recorder && createWorkerConsole({ recorder, config, resources, snapshot: policies.current }),
+      console:
+        recorder && createWorkerConsole({ recorder, config, resources, snapshot: policies.current, issuers }),
       checks: () => [
         ...checks(),
         ...(sharedRedis === undefined ? [] : [optionalCheck('redis', sharedRedis.problem)]),

@@ -1,15 +1,21 @@
 import type { DecisionFilter } from './decision-summary.ts'
 import type { DecisionDetail } from './describe-decision.ts'
 import type { ExplainForm, ExplainResult } from './explain-form.ts'
+import { type CountedKey, mergeKeys } from './issuer-key-list.ts'
 import { type ConsoleQuery, type ConsoleReply, type DecisionList, MAX_ROWS } from './worker-console.ts'
 
-/** The decisions of all processes of a gateway. */
+/** The decisions and the keys of issuers of all processes of a gateway. */
 export type DecisionSource = {
   list(filter: DecisionFilter): Promise<DecisionList>
   /** Returns the decisions with this request ID, the newest first. */
   find(requestId: string): Promise<readonly DecisionDetail[]>
   /** Returns undefined if no process replies. */
   explain(form: ExplainForm): Promise<ExplainResult | undefined>
+  /** Returns the keys of each issuer, and the number of processes that replied. */
+  keys(): Promise<{
+    readonly byIssuer: ReadonlyMap<string, readonly CountedKey[]>
+    readonly processes: number
+  }>
   /** Whether the processes record allowed requests. */
   readonly isWatched: boolean
   /** Records allowed requests until the caller calls the returned function. */
@@ -45,6 +51,11 @@ export function createDecisionSource({
     async explain(form) {
       const [reply] = await ask({ ask: 'explain', form }, 'first')
       return reply?.explained
+    },
+    async keys() {
+      const replies = await ask({ ask: 'keys' }, 'all')
+      const lists = replies.flatMap((reply) => (reply?.keys === undefined ? [] : [reply.keys]))
+      return { byIssuer: mergeKeys(lists), processes: lists.length }
     },
     get isWatched() {
       return watchers > 0

@@ -1,11 +1,14 @@
 import { type ConsolePage, live } from '../../platform/pages/console-page.ts'
 import { docLink } from '../../platform/pages/docs-page.ts'
-import { formatAge } from '../../platform/pages/format-time.ts'
+import { formatAge, formatTime } from '../../platform/pages/format-time.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
 import { definitions, stateText } from '../../platform/pages/state-text.ts'
+import { table } from '../../platform/pages/table.ts'
 import type { IssuerConfig } from '../tokens/issuer-config.ts'
 import type { ConsoleState } from './console-source.ts'
+import type { DecisionSource } from './decision-source.ts'
 import { gaugeOf, gaugesBy, type History } from './history.ts'
+import type { CountedKey } from './issuer-key-list.ts'
 import { RECENT_POINTS } from './route-traffic.ts'
 import { GAUGES, type GaugeName } from './sample.ts'
 
@@ -18,6 +21,12 @@ type IssuerRow = {
     readonly count: number
     readonly lastFetchMs: number | null
     readonly algorithms: readonly string[]
+    /** The first keys of all processes. */
+    readonly list: readonly CountedKey[]
+    /** Number of keys that `list` does not contain. */
+    readonly more: number
+    /** Number of processes that replied. */
+    readonly processes: number
   } | null
   readonly introspection: {
     readonly answered: number
@@ -30,6 +39,9 @@ type IssuerRow = {
   readonly usesEarlierStatus: boolean
 }
 
+/** Maximum number of keys of an issuer in the list. */
+const SHOWN_KEYS = 20
+
 /** The issuers of tokens, their keys, introspection and revocations. */
 export function issuersPage(
   state: ConsoleState,
@@ -38,8 +50,9 @@ export function issuersPage(
     path: '/console/issuers',
     title: 'Issuers',
     async data() {
-      const history = await state.history()
-      return { nowMs: state.nowMs(), issuers: state.config.issuers.map((issuer) => toRow(issuer, history)) }
+      const [history, keys] = await Promise.all([state.history(), state.decisions.keys()])
+      const issuers = state.config.issuers.map((issuer) => toRow(issuer, history, keys))
+      return { nowMs: state.nowMs(), issuers }
     },
     render: ({ issuers, nowMs }) =>
       live(
@@ -52,7 +65,9 @@ export function issuersPage(
 function toRow(
   { issuer, jwt, introspection, ...config }: IssuerConfig,
   { gauges, checks, points }: History,
+  { byIssuer, processes }: Awaited<ReturnType<DecisionSource['keys']>>,
 ): IssuerRow {
+  const keys = byIssuer.get(issuer) ?? []
   const gauge = (name: GaugeName) => gaugesBy(gauges, name, 'issuer').get(issuer)
   const lastFetch = gauge(GAUGES.keysFetchedSeconds)
   const channel = gauge(GAUGES.revocationChannelUp)
@@ -79,6 +94,9 @@ function toRow(
             count: gauge(GAUGES.issuerKeys) ?? 0,
             lastFetchMs: lastFetch === undefined ? null : lastFetch * 1_000,
             algorithms: jwt.algorithms,
+            list: keys.slice(0, SHOWN_KEYS),
+            more: Math.max(0, keys.length - SHOWN_KEYS),
+            processes,
           },
     introspection:
       introspection === undefined
@@ -103,7 +121,7 @@ function card(issuer: IssuerRow, nowMs: number): Html {
       ? undefined
       : [
           'Keys',
-          html`${keys.count === 0 ? stateText('wrong', 'none') : keys.count}, ${keys.lastFetchMs === null ? 'never fetched' : `fetched ${formatAge(nowMs - keys.lastFetchMs)} ago`}; accepted algorithms: ${keys.algorithms.join(', ')}`,
+          html`${keys.count === 0 ? stateText('wrong', 'none') : keys.count}, ${keys.lastFetchMs === null ? 'never fetched' : `fetched ${formatTime(keys.lastFetchMs)} (${formatAge(nowMs - keys.lastFetchMs)} ago)`}; accepted algorithms: ${keys.algorithms.join(', ')}`,
         ],
     introspection === null
       ? undefined
@@ -129,5 +147,25 @@ function card(issuer: IssuerRow, nowMs: number): Html {
         ]
       : undefined,
   ]
-  return html`<section><h2>${issuer.issuer}</h2>${definitions(rows.flatMap((row) => (row === undefined ? [] : [row])))}</section>`
+  return html`<section><h2>${issuer.issuer}</h2>${definitions(rows.flatMap((row) => (row === undefined ? [] : [row])))}${keys !== null && keys.list.length > 0 && keyTable(keys)}</section>`
+}
+
+const KEY_COLUMNS = [
+  { title: 'Key ID (kid)' },
+  { title: 'Algorithm' },
+  { title: 'Type' },
+  { title: 'Use' },
+] as const
+
+/** Shows the column of the processes only if there are several processes. */
+function keyTable({ list, more, processes }: NonNullable<IssuerRow['keys']>): Html {
+  const hasSeveral = processes > 1
+  const rows = list.map(({ kid, algorithm, type, use, processes: having }) => [
+    kid === null ? 'none' : html`<code>${kid}</code>`,
+    algorithm ?? 'not stated',
+    type,
+    use ?? 'not stated',
+    ...(hasSeveral ? [having === processes ? 'all' : stateText('notice', `${having} of ${processes}`)] : []),
+  ])
+  return html`${table(hasSeveral ? [...KEY_COLUMNS, { title: 'Workers' }] : KEY_COLUMNS, rows)}${more > 0 && html`<p>${more} more keys</p>`}`
 }

@@ -5,6 +5,7 @@ import type { Snapshot } from '../snapshot/route.ts'
 import { type DecisionFilter, type DecisionSummary, matchesFilter, summarize } from './decision-summary.ts'
 import type { DecisionDetail } from './describe-decision.ts'
 import type { ExplainForm, ExplainResult } from './explain-form.ts'
+import type { IssuerKeyList, listKeys } from './issuer-key-list.ts'
 
 /** Rows of the list of decisions. */
 export const MAX_ROWS = 50
@@ -16,6 +17,7 @@ export type ConsoleQuery =
   | { readonly ask: 'decisions'; readonly filter: DecisionFilter }
   | { readonly ask: 'decision'; readonly requestId: string }
   | { readonly ask: 'explain'; readonly form: ExplainForm }
+  | { readonly ask: 'keys' }
 
 export type DecisionList = {
   /** The newest first, at most `MAX_ROWS`. */
@@ -31,6 +33,7 @@ export type ConsoleReply = {
   readonly decisions?: DecisionList
   readonly details?: readonly DecisionDetail[]
   readonly explained?: ExplainResult
+  readonly keys?: readonly IssuerKeyList[]
 }
 
 /** The part of the console in a process that serves requests. */
@@ -45,6 +48,7 @@ export function createWorkerConsole(parts: {
   readonly config: GatewayConfig
   readonly resources: Resources
   readonly snapshot: () => Snapshot
+  readonly issuers: Parameters<typeof listKeys>[0]
 }): WorkerConsole {
   const { recorder, config } = parts
   const { subject } = config.log
@@ -74,6 +78,10 @@ export function createWorkerConsole(parts: {
         case 'explain': {
           const { explainForm } = await import('./explain-form.ts')
           return { explained: explainForm(query.form, parts) }
+        }
+        case 'keys': {
+          const { listKeys } = await import('./issuer-key-list.ts')
+          return { keys: listKeys(parts.issuers) }
         }
       }
     },

@@ -44,6 +44,7 @@ export function readJwk(
     ...members,
     ...(kid === undefined ? {} : { kid }),
     ...(algorithm === undefined ? {} : { alg: algorithm }),
+    ...(jwk.has('use') ? { use: 'sig' } : {}),
   }
   return Object.freeze({ kid, algorithm, kind, key, publicJwk: Object.freeze(publicJwk) })
 }

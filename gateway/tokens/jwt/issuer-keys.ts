@@ -50,6 +50,8 @@ export type IssuerKeys = {
    */
   readonly confirmedAtMs: number | undefined
   readonly size: number
+  /** The usable keys. */
+  readonly current: readonly VerificationKey[]
   /** The reason why the last fetch failed. Undefined after a successful fetch. */
   readonly unavailableReason: string | undefined
   /**
@@ -281,6 +283,9 @@ export function createIssuerKeys(options: IssuerKeysOptions): IssuerKeys {
     },
     get size() {
       return current()?.keys.length ?? 0
+    },
+    get current() {
+      return current()?.keys ?? []
     },
     get unavailableReason() {
       if (failures === 0) return undefined

@@ -136,11 +136,11 @@ for (const document of [null, [], 'x', {}, { keys: null }, { keys: {} }, { keys:
     t.equal(readJwks(document, ALL), undefined)
   })
 
-t.test('readJwks() keeps only the public members, kid and alg of a key', async (t) => {
+t.test('readJwks() keeps only the public members, kid, alg and use of a key', async (t) => {
   const set = readJwks({ keys: [{ ...ec.jwk, x5c: ['x'], note: 'x', d: undefined }] }, ALL)
   t.same(set?.dropped, [{ kid: 'e', reason: 'private_members' }])
   const good = readJwks({ keys: [{ ...ec.jwk, x5c: ['x'], note: 'x' }] }, ALL)
-  t.same(Object.keys(good?.keys[0]?.publicJwk ?? {}), ['kty', 'crv', 'x', 'y', 'kid', 'alg'])
+  t.same(Object.keys(good?.keys[0]?.publicJwk ?? {}), ['kty', 'crv', 'x', 'y', 'kid', 'alg', 'use'])
 })
 
 t.test('isRocaModulus() detects the fingerprint and accepts sound keys', async (t) => {

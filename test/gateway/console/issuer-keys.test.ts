@@ -1,0 +1,54 @@
+import t from 'tap'
+import { startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
+import { aJwtIssuerConfig } from '../../fixtures/a-jwt-config.ts'
+import { startJwtIssuer } from '../../fixtures/a-jwt-issuer.ts'
+import { aKey } from '../../fixtures/jwk.ts'
+import { send } from '../../fixtures/send.ts'
+import { until } from '../../fixtures/until.ts'
+
+t.test('the page of issuers shows the keys before and after a rotation, with hostile key IDs', async (t) => {
+  const jwtIssuer = await startJwtIssuer()
+  t.teardown(jwtIssuer.close)
+  const { gateway } = await startGatewayUnderTest(t, {
+    change: (config) => ({
+      ...config,
+      issuers: [aJwtIssuerConfig(jwtIssuer.issuer, { refreshMs: 1_000, algorithms: ['ES256', 'RS256'] })],
+    }),
+  })
+  const pageUrl = `${gateway.managementUrl}/console/issuers`
+  const keys = async () => {
+    const { json } = await send(`${pageUrl}?format=json`)
+    const [issuer] = json['issuers'] as readonly { readonly keys: { readonly list: readonly object[] } }[]
+    return issuer?.keys
+  }
+  t.match(await keys(), {
+    list: [{ kid: 'key-1', algorithm: 'ES256', type: 'EC, P-256', use: 'sig', processes: 1 }],
+    more: 0,
+    processes: 1,
+  })
+  jwtIssuer.rotate()
+  await until('the new key is in the list', async () => (await keys())?.list.length === 2)
+  t.match(await keys(), { list: [{ kid: 'key-1' }, { kid: 'key-2' }] })
+
+  const { jwk } = aKey('RS256', `\u202e<img src=x>${'k'.repeat(500)}`, { alg: undefined, use: undefined })
+  const others = Array.from(
+    { length: 24 },
+    (_, index) => aKey('ES256', `other-${index}`, index < 2 ? { kid: undefined } : {}).jwk,
+  )
+  jwtIssuer.publish([jwk, ...others])
+  await until('all keys are in the list', async () => (await keys())?.list.length === 20)
+  const { list, more } = (await keys()) as { readonly list: readonly object[]; readonly more: number }
+  t.match(list[0], {
+    kid: new RegExp(`^<img src=x>k{${100 - '<img src=x>'.length - 1}}…$`),
+    algorithm: null,
+    type: 'RSA, 2048 bits',
+    use: null,
+  })
+  t.match(list.slice(1, 4), [{ kid: null }, { kid: null }, { kid: 'other-2' }])
+  t.equal(more, 5)
+  const { text } = await send(pageUrl)
+  t.match(text, '<code>&#60;img src=x&#62;kkk')
+  t.match(text, '5 more keys')
+  t.notMatch(text, '<img')
+  t.notMatch(text, String(jwk['n']), 'no key material')
+})
