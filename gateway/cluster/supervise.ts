@@ -14,6 +14,7 @@ import { policyEndpoints } from '../admin/policy-endpoints.ts'
 import type { Gateway } from '../app.ts'
 import { createDecisionSource } from '../console/decision-source.ts'
 import { openConsole } from '../console/open-console.ts'
+import { createSampler } from '../console/sample.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import { createReloadMeter } from '../observability/reload-metrics.ts'
 import { readPolicySources } from '../snapshot/reload/read-policy-sources.ts'
@@ -143,6 +144,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
   policies = opened
   const version = readPackageVersion()
   const allChecks = async () => [...opened.checks(), ...(await checks())]
+  const takeOwnSample = createSampler(own.registry)
   const console = openConsole({
     config,
     version,
@@ -153,7 +155,7 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
         if (sample === undefined) return []
         return [pool.draining.has(worker) ? { ...sample, gauges: selectAmounts(sample.gauges) } : sample]
       })
-      return (await Promise.all(replies)).flat()
+      return [...(await Promise.all(replies)).flat(), await takeOwnSample()]
     },
     checks: allChecks,
     describe: opened.describe,

@@ -1,7 +1,16 @@
 import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
 import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import { mergeMetrics } from '../cluster/aggregate-workers.ts'
-import { add, type Counts, entry, type GaugeName, type RouteCounts, type Sample } from './sample.ts'
+import {
+  add,
+  type Counts,
+  entry,
+  type GaugeName,
+  type RedisFallbacks,
+  type ReloadCounts,
+  type RouteCounts,
+  type Sample,
+} from './sample.ts'
 
 /** Period of the samples while no page is open, and length of one point of a chart. Milliseconds. */
 export const POINT_MS = 10_000
@@ -11,6 +20,10 @@ export const MAX_POINTS = 180
 const KEPT_ROUTES = 100
 /** Number of points in which all routes stay: one minute. */
 const FULL_POINTS = 6
+/** The checks of `/readyz` of each part. */
+export const STREAM_CHECK = /^revocations of /
+export const POLICY_CHECK = /^polic(?:ies$|y source )/
+export const REDIS_CHECK = /^(?:revocation )?redis$/
 
 /** The counts of all processes in a period. */
 export type Point = {
@@ -32,6 +45,12 @@ export type Totals = {
   cacheMisses: number
   revocations: number
   revocationGaps: number
+  readonly redisFallbacks: RedisFallbacks
+  readonly reloads: ReloadCounts
+  /** The largest number of failing checks of revocation streams in a sample. */
+  failingStreams: number
+  /** The largest number of failing checks of policies in a sample. */
+  failingPolicies: number
 }
 
 export type History = {
@@ -43,6 +62,10 @@ export type History = {
   readonly sinceMs: number
   /** Time of the first sample in which the check was not healthy, without a healthy sample since. */
   unhealthySinceMs(check: string): number | undefined
+  /** Time of the last sample with a received revocation. */
+  readonly lastRevocationMs: number | undefined
+  /** Time of the last sample with a successful reload of policies. */
+  readonly lastReloadMs: number | undefined
   add(samples: readonly Sample[], checks: readonly ReadinessCheck[], nowMs: number): void
 }
 
@@ -51,6 +74,8 @@ export function createHistory(startMs: number): History {
   const unhealthy = new Map<string, number>()
   let gauges: MetricsJson = []
   let checks: readonly ReadinessCheck[] = []
+  let lastRevocationMs: number | undefined
+  let lastReloadMs: number | undefined
 
   return {
     points,
@@ -62,6 +87,12 @@ export function createHistory(startMs: number): History {
       return checks
     },
     unhealthySinceMs: (check) => unhealthy.get(check),
+    get lastRevocationMs() {
+      return lastRevocationMs
+    },
+    get lastReloadMs() {
+      return lastReloadMs
+    },
     add(samples, newChecks, nowMs) {
       gauges = mergeMetrics(samples.map((sample) => sample.gauges))
       checks = newChecks
@@ -80,7 +111,15 @@ export function createHistory(startMs: number): History {
         if (older !== undefined) older.routes = keepWorst(older.routes)
       }
       point.endMs = nowMs
-      for (const { counts } of samples) addCounts(point, counts)
+      for (const { counts } of samples) {
+        addCounts(point, counts)
+        if (counts.revocations > 0) lastRevocationMs = nowMs
+        if (counts.reloads.success > 0) lastReloadMs = nowMs
+      }
+      const { totals } = point
+      const failing = (pattern: RegExp) => [...unhealthy.keys()].filter((name) => pattern.test(name)).length
+      totals.failingStreams = Math.max(totals.failingStreams, failing(STREAM_CHECK))
+      totals.failingPolicies = Math.max(totals.failingPolicies, failing(POLICY_CHECK))
     },
   }
 }
@@ -99,6 +138,10 @@ function emptyPoint(startMs: number): Point {
       cacheMisses: 0,
       revocations: 0,
       revocationGaps: 0,
+      redisFallbacks: { rateLimits: 0, tokenLookups: 0, proofs: 0 },
+      reloads: { success: 0, failure: 0 },
+      failingStreams: 0,
+      failingPolicies: 0,
     },
     routes: new Map(),
     upstreams: new Map(),
@@ -136,6 +179,11 @@ function addCounts(point: Point, counts: Counts): void {
   totals.cacheMisses += counts.cacheMisses
   totals.revocations += counts.revocations
   totals.revocationGaps += counts.revocationGaps
+  totals.redisFallbacks.rateLimits += counts.redisFallbacks.rateLimits
+  totals.redisFallbacks.tokenLookups += counts.redisFallbacks.tokenLookups
+  totals.redisFallbacks.proofs += counts.redisFallbacks.proofs
+  totals.reloads.success += counts.reloads.success
+  totals.reloads.failure += counts.reloads.failure
 }
 
 export function emptyRoute(): RouteCounts {

@@ -9,12 +9,13 @@ import { table } from '../../platform/pages/table.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { ConsoleState } from './console-source.ts'
 import { gaugeOf, type History, MAX_POINTS, type Point } from './history.ts'
+import { type Parts, type PartsPoint, partCards, toParts, toPartsPoint } from './overview-parts.ts'
 import { findProblems, type Problem } from './problems.ts'
 import { RECENT_POINTS, type RouteTraffic, recentRoutes, toTraffic } from './route-traffic.ts'
 import { routeHref } from './routes-page.ts'
 import { GAUGES, type IssuerCounts } from './sample.ts'
 
-type OverviewData = {
+type OverviewData = Parts & {
   readonly version: string
   readonly policyHash: string
   readonly nowMs: number
@@ -47,7 +48,7 @@ type OverviewData = {
   readonly series: readonly SeriesPoint[]
 }
 
-type SeriesPoint = {
+type SeriesPoint = PartsPoint & {
   readonly startMs: number
   readonly requestsPerSecond: number
   readonly failedPerSecond: number
@@ -123,6 +124,7 @@ function toOverview(history: History, state: ConsoleState, routes: readonly Poli
     cacheEntries:
       (gaugeOf(gauges, GAUGES.cacheEntries, { kind: 'jwt' }) ?? 0) +
       (gaugeOf(gauges, GAUGES.cacheEntries, { kind: 'opaque' }) ?? 0),
+    ...toParts(history, state.policies),
     series: points.map((point) => {
       const { totals, issuers, startMs } = point
       const length = secondsOf([point])
@@ -134,6 +136,7 @@ function toOverview(history: History, state: ConsoleState, routes: readonly Poli
         p95Ms: quantileMs(totals.latency, 0.95),
         cacheHitRatio: hitRatio(totals.cacheHits, totals.cacheMisses),
         introspectionsPerSecond: (sumOf(issuers, 'answered') + sumOf(issuers, 'failed')) / length,
+        ...toPartsPoint(point, length),
       }
     }),
   }
@@ -205,11 +208,11 @@ function charts({ series, lastMinute, sinceMs, nowMs, ...data }: OverviewData): 
       series.map((point) => of(point) ?? 0).map((value) => (Number.isFinite(value) ? value : 20_000)),
       { slots: MAX_POINTS, label: `${label}, last 30 min`, ...(state && { state }) },
     )
-  const card = (title: string, number: string, picture: Html, note: string) =>
+  const card = (title: string, number: string, picture: Html, note: Html | string) =>
     html`<div class="card"><h3>${title}</h3><p class="number">${number}</p>${picture}<p class="quiet-text">${note}</p></div>`
   const { answered, failed } = lastMinute.introspections
   const reasons = Object.entries(lastMinute.denials).toSorted(([, a], [, b]) => b - a)
-  return html`<section aria-labelledby="traffic"><h2 id="traffic">Traffic</h2>
+  return html`<section aria-labelledby="traffic"><h2 id="traffic">Traffic and state</h2>
 <p class="quiet-text">Numbers: last minute. Charts: last 30 min, observed since ${formatTime(sinceMs)} (${formatAge(nowMs - sinceMs)}).</p>
 <div class="cards">
 ${card(
@@ -246,8 +249,9 @@ ${card(
   'Introspections',
   String(answered + failed),
   chart((point) => point.introspectionsPerSecond, 'Introspection requests per second'),
-  `${failed} failed; ${lastMinute.revocations} revocations received`,
+  `${failed} failed${data.revocationStreams === null ? `; ${lastMinute.revocations} revocations received` : ''}`,
 )}
+${partCards(data, { nowMs, lastMinute, chart, card })}
 </div></section>`
 }
 

@@ -3,6 +3,7 @@ import { HTTP_BUCKETS } from '../../platform/http-labels.ts'
 import type { BufferedHistogram } from '../../platform/ops/buffered-histogram.ts'
 import type { MetricJson, MetricSample, MetricsJson } from '../../platform/ops/metrics-format.ts'
 import type { Sampled } from '../observability/buffered-counter.ts'
+import type { SharedLookupResult } from '../tokens/cache/shared-cache.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -29,6 +30,11 @@ export type UpstreamCounts = {
 
 export type IssuerCounts = { answered: number; failed: number }
 
+/** Operations that a process did without Redis, although Redis is configured. */
+export type RedisFallbacks = { rateLimits: number; tokenLookups: number; proofs: number }
+
+export type ReloadCounts = { success: number; failure: number }
+
 /** The changes of the counters of one process since its last sample. Plain data that processes can send. */
 export type Counts = {
   /** Only the routes that changed, by name. */
@@ -42,6 +48,9 @@ export type Counts = {
   cacheMisses: number
   revocations: number
   revocationGaps: number
+  redisFallbacks: RedisFallbacks
+  /** Reloads of policies. */
+  reloads: ReloadCounts
 }
 
 export type Sample = {
@@ -61,7 +70,14 @@ const METRICS = {
   cacheMisses: 'scopegate_token_cache_misses_total',
   revocations: 'scopegate_revocations_received_total',
   revocationGaps: 'scopegate_revocation_gaps_total',
+  rateLimitFallbacks: 'scopegate_rate_limit_fallback_total',
+  sharedCacheLookups: 'scopegate_token_shared_cache_total',
+  proofFallbacks: 'scopegate_dpop_replay_fallback_total',
+  reloads: 'scopegate_policy_reloads_total',
 } as const
+
+/** Results of a lookup in the shared token cache that Redis did not answer. */
+const WITHOUT_REDIS: readonly unknown[] = ['failed', 'open', 'away'] satisfies readonly SharedLookupResult[]
 
 /** The gauges of a sample. A gauge that a scrape resets must not be in this list. */
 export const GAUGES = {
@@ -105,19 +121,25 @@ export function createSampler(registry: Registry): () => Promise<Sample> {
     metric?.takeIncreases(visit)
   }
 
-  function increase(name: string): number {
+  function increase(name: string, matches: (labels: Labels) => boolean = () => true): number {
     let sum = 0
-    increases(name, (_labels, count) => {
-      sum += count
+    increases(name, (labels, count) => {
+      if (matches(labels)) sum += count
     })
     return sum
   }
 
-  /** Returns the increase of a counter of prom-client, which has few series. */
-  async function increaseOfTotal(name: string): Promise<number> {
-    const total = (await values(name)).reduce((sum, { value }) => sum + value, 0)
-    const before = totals.get(name) ?? 0
-    totals.set(name, total)
+  /**
+   * Returns the increase of a counter of prom-client, which has few series.
+   * @param result counts only the series with this value of the label `result`.
+   */
+  async function increaseOfTotal(name: string, result?: string): Promise<number> {
+    const total = (await values(name))
+      .filter(({ labels }) => result === undefined || labels['result'] === result)
+      .reduce((sum, { value }) => sum + value, 0)
+    const key = `${name} ${result}`
+    const before = totals.get(key) ?? 0
+    totals.set(key, total)
     return Math.max(0, total - before)
   }
 
@@ -184,6 +206,15 @@ export function createSampler(registry: Registry): () => Promise<Sample> {
         cacheMisses: increase(METRICS.cacheMisses),
         revocations: await increaseOfTotal(METRICS.revocations),
         revocationGaps: await increaseOfTotal(METRICS.revocationGaps),
+        redisFallbacks: {
+          rateLimits: increase(METRICS.rateLimitFallbacks),
+          tokenLookups: increase(METRICS.sharedCacheLookups, ({ result }) => WITHOUT_REDIS.includes(result)),
+          proofs: await increaseOfTotal(METRICS.proofFallbacks),
+        },
+        reloads: {
+          success: await increaseOfTotal(METRICS.reloads, 'success'),
+          failure: await increaseOfTotal(METRICS.reloads, 'failure'),
+        },
       },
       gauges,
     }

@@ -1,13 +1,17 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
+import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import { createPageAudit } from '../fixtures/audit-page.ts'
 import { launchChromium } from '../fixtures/launch-chromium.ts'
 import { recordPageFaults } from '../fixtures/page-faults.ts'
 import { send } from '../fixtures/send.ts'
 import { shrinkPng } from '../fixtures/shrink-png.ts'
+import { startRedis } from '../fixtures/start-redis.ts'
 
 const IMAGES = join(findPackageRoot(), 'docs', 'images')
 const MAX_IMAGE_BYTES = 100_000
@@ -31,8 +35,18 @@ const PAGES = [
   { path: '/console/nothing', heading: 'Page not found', isStatic: true },
 ] as const
 
-/** A gateway with denials, an upstream that fails, and invalid policies on the disk. */
-const { gateway, upstream, issuer } = await startGatewayUnderTest(t)
+/** A gateway with Redis, an issuer of JWTs, denials, an upstream that fails, and invalid policies on the disk. */
+const redis = await startRedis({ folder: tmpdir() })
+t.teardown(() => redis.stop())
+const jwtIssuer = await startJwtIssuer()
+t.teardown(jwtIssuer.close)
+const { gateway, upstream, issuer } = await startGatewayUnderTest(t, {
+  change: (config) => ({
+    ...config,
+    redis: { url: redis.url },
+    issuers: [...config.issuers, aJwtIssuerConfig(jwtIssuer.issuer)],
+  }),
+})
 const { url, managementUrl } = gateway
 for (const path of ['/api/denied', '/api/challenged', '/pub/ok']) await send(url + path)
 await send(`${url}/api/either`, { token: 'unknown-token' })

@@ -27,6 +27,13 @@ t.test('the console shows the traffic, the routes and the rules of a route', asy
   t.match(overview, { status: 200, text: '<h1>Overview</h1>' })
   t.match(overview.headers.get('content-type'), 'text/html')
   t.ok(overview.text.length < 100_000)
+  t.match(await json('/?format=json'), {
+    redis: null,
+    revocationStreams: null,
+    policies: { areActive: true, sources: [], reloads: { success: 0, failure: 0 } },
+  })
+  t.match(overview.text, /<h3>Policies<\/h3><p class="number">active</)
+  t.notMatch(overview.text, /Operations without Redis|Revocation streams/, 'no charts of missing parts')
   const routes = await json('/console/routes?format=json')
   t.match(routes, { total: 12, found: 12, page: 1, pages: 1, owners: ['team-test'] })
   t.match((await send(`${managementUrl}/console/routes`)).text, '/console/route?name=test%2Flist-courses')
@@ -123,6 +130,9 @@ t.test('the console shows why the policies on the disk are not active', async (t
   renameSync(file, join(t.testdirName, '<img src=x>.policy.yaml'))
   await gateway.reload('endpoint')
 
+  t.match((await send(`${managementUrl}/?format=json`)).json, {
+    policies: { areActive: false, reloads: { success: 0, failure: 1 } },
+  })
   const after = await send(`${managementUrl}/console/policies?format=json`)
   t.match(after.json, {
     routes: 12,
@@ -147,6 +157,7 @@ t.test('the console shows why the policies on the disk are not active', async (t
     href: '/console/policies',
     place: /policy\.yaml:5:1$/,
   })
+  t.match((await send(managementUrl)).text, /<h3>Policies<\/h3><p class="number">not active</)
   for (const path of ['/', '/console/policies'])
     t.notMatch((await send(managementUrl + path)).text, /<img|<script>alert/)
 })

@@ -14,6 +14,8 @@ const EMPTY: Counts = {
   cacheMisses: 0,
   revocations: 0,
   revocationGaps: 0,
+  redisFallbacks: { rateLimits: 0, tokenLookups: 0, proofs: 0 },
+  reloads: { success: 0, failure: 0 },
 }
 
 function aSample(
@@ -56,6 +58,29 @@ t.test('the samples of all processes in a period are one point', async (t) => {
     meanMs: 500 / 6,
   })
   t.equal(toTraffic(recentRoutes(history).get('c')).meanMs, undefined)
+})
+
+t.test('a point keeps the sum of failures and the largest number of failing checks', async (t) => {
+  const history = createHistory(0)
+  const failing = ['revocations of a', 'policies', 'policy source b', 'redis'].map((name) => ({
+    name,
+    ok: true,
+    degraded: true,
+  }))
+  const counts = {
+    redisFallbacks: { rateLimits: 1, tokenLookups: 2, proofs: 3 },
+    reloads: { success: 1, failure: 2 },
+    revocations: 1,
+  }
+  history.add([aSample({}, counts), aSample({}, counts)], failing, 2_000)
+  history.add([aSample({})], [], 4_000)
+  t.match(history.points[0]?.totals, {
+    redisFallbacks: { rateLimits: 2, tokenLookups: 4, proofs: 6 },
+    reloads: { success: 2, failure: 4 },
+    failingStreams: 1,
+    failingPolicies: 2,
+  })
+  t.match(history, { lastRevocationMs: 2_000, lastReloadMs: 2_000 })
 })
 
 t.test('the history is bounded, and the last minute contains all routes', async (t) => {

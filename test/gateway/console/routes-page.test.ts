@@ -71,6 +71,8 @@ t.test('the list of routes has filters, which can be combined', async (t) => {
     cacheMisses: 0,
     revocations: 0,
     revocationGaps: 0,
+    redisFallbacks: { rateLimits: 0, tokenLookups: 0, proofs: 0 },
+    reloads: { success: 0, failure: 0 },
   }
   history.add([{ counts: sample, gauges: [] }], [], 1_000)
   t.match(await list('show=denied'), { found: 1, routes: [{ name: 'many/r1', lastMinute: { denied: 1 } }] })

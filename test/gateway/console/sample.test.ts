@@ -1,6 +1,7 @@
-import { Gauge, Registry } from 'prom-client'
+import { Counter, Gauge, Registry } from 'prom-client'
 import t from 'tap'
 import { createSampler } from '../../../gateway/console/sample.ts'
+import { BufferedCounter } from '../../../gateway/observability/buffered-counter.ts'
 import { createRouteMeters } from '../../../gateway/observability/route-meter.ts'
 
 t.test('a sample contains only the changes since the last sample', async (t) => {
@@ -30,6 +31,24 @@ t.test('a sample contains only the changes since the last sample', async (t) => 
   meters.remove('courses/list')
   meters.of('courses/list').finished('GET', 200, 1)
   t.equal((await sample()).counts.routes[0]?.[1].requests, 1, 'a series that was removed begins again')
+})
+
+t.test('a sample contains the lookups and DPoP proofs that a process did without Redis', async (t) => {
+  const registry = new Registry()
+  const registers = [registry]
+  const proofs = new Counter({ name: 'scopegate_dpop_replay_fallback_total', help: 'test', registers })
+  const lookups = new BufferedCounter({
+    name: 'scopegate_token_shared_cache_total',
+    help: 'test',
+    labelNames: ['issuer', 'result'],
+    registers,
+  })
+  const sample = createSampler(registry)
+  proofs.inc(3)
+  for (const result of ['hit', 'miss', 'stale', 'revoked', 'bad', 'failed', 'open', 'away'])
+    lookups.child({ issuer: 'a', result }).inc()
+  t.match((await sample()).counts, { redisFallbacks: { proofs: 3, tokenLookups: 3 } })
+  t.match((await sample()).counts, { redisFallbacks: { proofs: 0, tokenLookups: 0 } })
 })
 
 t.test('a sample does not reset the delay of the event loop, which the next scrape reports', async (t) => {

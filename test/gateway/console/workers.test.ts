@@ -1,22 +1,31 @@
+import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { createCleanup } from '../../../bench/cleanup.ts'
 import { childrenOf, whenServing } from '../../../bench/soak/roll-workers.ts'
 import { startBodyUpstream } from '../../../bench/soak/start-body-upstream.ts'
 import { startSoakGateway } from '../../../bench/soak/start-soak-gateway.ts'
+import { startJwtIssuer } from '../../fixtures/a-jwt-issuer.ts'
 import { send } from '../../fixtures/send.ts'
 import { until } from '../../fixtures/until.ts'
 
 t.test(
-  'the console shows the decisions of all workers, and explains with the policies of a worker',
+  'the console shows the decisions and keys of all workers, and explains with the policies of a worker',
   async (t) => {
     const cleanup = createCleanup()
     t.teardown(() => cleanup.run())
+    const issuer = await startJwtIssuer()
+    t.teardown(issuer.close)
+    const policies = join(t.testdirName, 'config', 'policies', 'soak.policy.yaml')
     const gateway = await startSoakGateway({
       folder: join(t.testdir({ config: {} }), 'config'),
       cleanup,
       upstream: await startBodyUpstream(cleanup),
-      settings: { workers: 2 },
+      settings: {
+        workers: 2,
+        issuers: [{ issuer: issuer.issuer, jwt: { algorithms: ['ES256'] } }],
+        redis: { url: 'redis://127.0.0.1:1' },
+      },
     })
     const { url, managementUrl } = gateway
     /** New connections alternate between the workers. */
@@ -44,6 +53,18 @@ t.test(
       return (json['lastMinute'] as { readonly requests: number }).requests
     }
     await until('the overview counts the requests of both workers', async () => (await counted()) === 4)
+
+    const { json } = await send(`${managementUrl}/console/issuers?format=json`)
+    t.match(json, { issuers: [{ keys: { list: [{ kid: 'key-1', processes: 2 }], processes: 2 } }] })
+    appendFileSync(policies, '\n')
+    await send(`${managementUrl}/reload`, { method: 'POST' })
+    await until('the overview shows the reload, and the workers without Redis', async () => {
+      const { policies, redis } = (await send(`${managementUrl}/?format=json`)).json as {
+        readonly policies: { readonly reloads: { readonly success: number } }
+        readonly redis: { readonly problems: readonly string[] }
+      }
+      return policies.reloads.success === 1 && redis.problems[0]?.startsWith('2 of 2 workers: no connection')
+    })
 
     const stop = new AbortController()
     await fetch(`${managementUrl}/console/decisions?format=events`, {
