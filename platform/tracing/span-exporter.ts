@@ -9,6 +9,11 @@ import type { TracingSettings, TracingTls } from './tracing-settings.ts'
 
 /** Maximum size of a response. A typical response is empty. */
 const RESPONSE_LIMIT_BYTES = 64 * 1024
+/**
+ * Longest wait time for the body after the header section of a response. A receiver that does not end its bodies would
+ * otherwise block each export until the timeout.
+ */
+const BODY_TIMEOUT_MS = 1_000
 /** Wait time before the first repetition. Each further wait time is twice as long, up to the maximum. */
 const FIRST_WAIT_MS = 1_000
 const LONGEST_WAIT_MS = 5_000
@@ -70,7 +75,9 @@ export function createSpanExporter(
     })
     const { statusCode } = response
     // The status is the result. A repetition because of an incomplete body would store the spans twice.
+    const deadline = setTimeout(() => response.body.destroy(), BODY_TIMEOUT_MS)
     const content = await readLimitedBytes(response.body, RESPONSE_LIMIT_BYTES).catch(() => undefined)
+    clearTimeout(deadline)
     if (statusCode < 200 || statusCode > 299)
       throw new StatusError(statusCode, String(response.headers['retry-after'] ?? ''))
     return rejectedSpans(content)

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createSecureServer, type ServerHttp2Stream } from 'node:http2'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
@@ -116,6 +118,53 @@ t.test('an export with the status 200 and an incomplete body is successful, and 
   )
   t.equal(await exportSpan({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url }), 1)
   t.equal(receiver.requests(), 1)
+})
+
+t.test('the next export does not wait for the end of the body of a successful response', async (t) => {
+  for (const start of ['content-length: 10\r\n\r\nabc', 'transfer-encoding: chunked\r\n\r\n1\r\na\r\n']) {
+    const receiver = await startRawReceiver(t, (socket) => socket.write(`HTTP/1.1 200 OK\r\n${start}`))
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_TIMEOUT: '2147483647' }
+    const tracing = await open(env)
+    t.teardown(() => tracing?.close())
+    for (const count of [1, 2]) {
+      tracing?.startServerSpan('GET test', undefined).end()
+      await until(`export ${count}`, async () => receiver.requests() === count)
+    }
+  }
+})
+
+t.test('a receiver with TLS can select HTTP/2', async (t) => {
+  const authority = aCertificate({ authority: true })
+  const folder = t.testdir({ 'ca.pem': authority.cert })
+  const streams: ServerHttp2Stream[] = []
+  const server = createSecureServer(aCertificate({ by: authority }))
+  server.on('stream', (stream) => {
+    streams.push(stream)
+    stream.respond({ ':status': streams.length === 1 ? 503 : 200 })
+    // partial_success { rejected_spans: 0 }, and a body that does not end
+    stream.write(Buffer.from('0a020800', 'hex'))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const stream of streams) stream.session?.destroy()
+    server.close()
+  })
+  const env = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    OTEL_EXPORTER_OTLP_CERTIFICATE: join(folder, 'ca.pem'),
+    OTEL_EXPORTER_OTLP_TIMEOUT: '2147483647',
+  }
+  const registry = new Registry()
+  const tracing = await open(env, registry)
+  t.teardown(() => tracing?.close())
+  for (const count of [1, 2]) {
+    tracing?.startServerSpan('GET test', undefined).end()
+    await until(`export ${count}`, async () =>
+      (await registry.metrics()).includes(`scopegate_trace_spans_exported_total ${count}\n`),
+    )
+  }
+  t.equal(streams.length, 3)
 })
 
 t.test('a refused export is repeated, with the headers and the compression of the variables', async (t) => {
