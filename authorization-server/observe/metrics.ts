@@ -5,7 +5,7 @@ import { BufferedHistogram } from '../../platform/ops/buffered-histogram.ts'
 import { collectProcessMetrics, registerBuildInfo } from '../../platform/process/process-metrics.ts'
 import type { ConsentReason } from '../engine/consent-step.ts'
 import type { EngineEvent } from '../engine/engine-events.ts'
-import type { StoreErrorReason } from '../store/store.ts'
+import { STORE_ERROR_REASONS, type StoreErrorReason } from '../store/store.ts'
 
 /** `operator`: a command revoked the grant. */
 type GrantEndReason = Extract<EngineEvent, { readonly kind: 'grant_revoked' }>['reason'] | 'operator'
@@ -139,6 +139,8 @@ export function createMetrics(options: {
     labelNames: ['reason'],
     registers,
   })
+  // increase() ignores the first value of a series, so each series must exist before the first failure.
+  for (const reason of STORE_ERROR_REASONS) storeErrors.inc({ reason }, 0)
   const storeWritable = new Gauge({
     name: 'scopegate_oauth_store_writable',
     help: '1 if the last write probe of the store succeeded, 0 if it failed.',

@@ -283,8 +283,9 @@ export type Store = {
 /** Kind of failure: the store cannot be reached or written, or its content cannot be read. */
 type StoreErrorCode = 'ERR_STORE_UNAVAILABLE' | 'ERR_STORE_DAMAGED'
 
-/** The reason in metrics and readiness checks. The list is closed, because the reason is a metric label. */
-export type StoreErrorReason = 'away' | 'read_only' | 'full' | 'locked' | 'damaged' | 'failed'
+/** The reasons in metrics and readiness checks. The list is closed, because the reason is a metric label. */
+export const STORE_ERROR_REASONS = ['away', 'read_only', 'full', 'locked', 'damaged', 'failed'] as const
+export type StoreErrorReason = (typeof STORE_ERROR_REASONS)[number]
 
 /** A failure of the store at run time. Either the operation changed nothing, or its outcome is unknown. */
 export class StoreError extends Error {

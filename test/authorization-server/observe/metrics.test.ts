@@ -101,7 +101,11 @@ scopegate_oauth_refresh_repeats_total 5
 # HELP scopegate_oauth_store_errors_total Store operations that failed during requests, by reason.
 # TYPE scopegate_oauth_store_errors_total counter
 scopegate_oauth_store_errors_total{reason="away"} 1
+scopegate_oauth_store_errors_total{reason="read_only"} 0
 scopegate_oauth_store_errors_total{reason="full"} 1
+scopegate_oauth_store_errors_total{reason="locked"} 0
+scopegate_oauth_store_errors_total{reason="damaged"} 0
+scopegate_oauth_store_errors_total{reason="failed"} 0
 # HELP scopegate_oauth_store_writable 1 if the last write probe of the store succeeded, 0 if it failed.
 # TYPE scopegate_oauth_store_writable gauge
 scopegate_oauth_store_writable 1
