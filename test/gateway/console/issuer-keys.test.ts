@@ -1,4 +1,9 @@
 import t from 'tap'
+import type { ConsoleState } from '../../../gateway/console/console-source.ts'
+import { createHistory } from '../../../gateway/console/history.ts'
+import { listKeys, mergeKeys } from '../../../gateway/console/issuer-key-list.ts'
+import { issuersPage } from '../../../gateway/console/issuers-page.ts'
+import { readJwks } from '../../../gateway/tokens/jwt/read-jwks.ts'
 import { startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../../fixtures/a-jwt-config.ts'
 import { startJwtIssuer } from '../../fixtures/a-jwt-issuer.ts'
@@ -51,4 +56,30 @@ t.test('the page of issuers shows the keys before and after a rotation, with hos
   t.match(text, '5 more keys')
   t.notMatch(text, '<img')
   t.notMatch(text, String(jwk['n']), 'no key material')
+})
+
+t.test('a key that only some workers have is marked', async (t) => {
+  const { keys } = readJwks(
+    { keys: ['a', 'b'].map((kid) => aKey('ES256', kid).jwk) },
+    new Set(['ES256']),
+  ) ?? {
+    keys: [],
+  }
+  const issuer = 'https://issuer.test'
+  const listOf = (current: typeof keys) => listKeys([{ issuer, keys: { current } }])
+  const page = issuersPage({
+    config: { issuers: [aJwtIssuerConfig(issuer)] },
+    history: async () => createHistory(0),
+    decisions: {
+      keys: async () => ({ byIssuer: mergeKeys([listOf(keys.slice(0, 1)), listOf(keys)]), processes: 2 }),
+    },
+    nowMs: () => 0,
+  } as unknown as ConsoleState)
+  const query = new URLSearchParams()
+  const data = await page.data(query)
+  const markup = data === undefined ? '' : page.render(data, query).toString()
+  t.match(
+    markup,
+    /<code>a<\/code>.*data-title="Workers"><div>all<.*<code>b<\/code>.*data-state="notice">1 of 2</s,
+  )
 })

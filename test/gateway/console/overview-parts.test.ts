@@ -2,6 +2,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import type { ConsoleState } from '../../../gateway/console/console-source.ts'
+import { createHistory } from '../../../gateway/console/history.ts'
+import { partCards, toParts } from '../../../gateway/console/overview-parts.ts'
+import { html } from '../../../platform/pages/html.ts'
 import { pushing, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { send } from '../../fixtures/send.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
@@ -125,3 +129,29 @@ t.test(
     t.ok(charted(recovered, 'failingStreams'), 'the chart keeps the failure')
   },
 )
+
+t.test('the cards name the failing Redis and the first invalid policy sources', async (t) => {
+  const history = createHistory(0)
+  history.add(
+    [],
+    [
+      { name: 'redis', ok: true },
+      { name: 'revocation redis', ok: true, degraded: true, detail: 'no connection' },
+    ],
+    1_000,
+  )
+  const states = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, state: 'unavailable' }))
+  const parts = toParts(history, { states, failure: undefined } as unknown as ConsoleState['policies'])
+  t.match(parts.redis, { checks: 2, problems: ['no connection'] })
+  const markup = partCards(parts, {
+    nowMs: 2_000,
+    lastMinute: { revocations: 0 },
+    chart: () => html``,
+    card: (title, number, _picture, note) => html`[${title}: ${number}, ${note}]`,
+  }).toString()
+  t.match(markup, '[Operations without Redis: 0, <span class="state" data-state="notice">no connection<')
+  t.match(
+    markup,
+    '[Policy sources: 0 of 5 valid, <span class="state" data-state="wrong">invalid: a, b, c and 2 more<',
+  )
+})
