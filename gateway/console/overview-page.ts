@@ -219,7 +219,7 @@ ${card(
   'Requests per second',
   decimal(lastMinute.requestsPerSecond),
   chart((point) => point.requestsPerSecond, 'Requests per second'),
-  `${data.inFlight} in progress, ${data.sessions} WebSocket sessions`,
+  `in progress: ${data.inFlight}, WebSocket sessions: ${data.sessions}`,
 )}
 ${card(
   'Failed requests',
@@ -243,13 +243,13 @@ ${card(
   'Token cache hits',
   percent(lastMinute.cacheHitRatio),
   chart((point) => point.cacheHitRatio, 'Cache hit ratio'),
-  `${data.cacheEntries} entries`,
+  `tokens in the cache: ${data.cacheEntries}`,
 )}
 ${card(
   'Introspections',
   String(answered + failed),
   chart((point) => point.introspectionsPerSecond, 'Introspection requests per second'),
-  `${failed} failed${data.revocationStreams === null ? `; ${lastMinute.revocations} revocations received` : ''}`,
+  `failed: ${failed}${data.revocationStreams === null ? `; revocations received: ${lastMinute.revocations}` : ''}`,
 )}
 ${partCards(data, { nowMs, lastMinute, chart, card })}
 </div></section>`
