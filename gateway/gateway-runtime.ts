@@ -301,7 +301,15 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
       registry: metrics.registry,
       policies,
       console:
-        recorder && createWorkerConsole({ recorder, config, resources, snapshot: policies.current, issuers }),
+        recorder &&
+        createWorkerConsole({
+          recorder,
+          config,
+          resources,
+          snapshot: policies.current,
+          tests: () => policies.active().tests,
+          issuers,
+        }),
       checks: () => [
         ...checks(),
         ...(sharedRedis === undefined ? [] : [optionalCheck('redis', sharedRedis.problem)]),

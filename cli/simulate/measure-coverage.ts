@@ -1,5 +1,5 @@
+import type { TestResult } from '../../gateway/simulate/run-policy-tests.ts'
 import type { CompiledRoute } from '../../policy-engine/decide/compile-policies.ts'
-import type { TestResult } from './run-policy-tests.ts'
 
 /** Outcome of a request that matches a route: allowed or denied with a token, or any decision without a token. */
 export type RouteOutcome = 'allow' | 'deny' | 'anonymous'

@@ -23,8 +23,8 @@ export function renderExplanation(
 }
 
 /** Formats only the rows, for a failed test. */
-export function renderReasons(explained: ExplainedSimulation, nowSeconds: number): string {
-  return explainRows(explained, nowSeconds)
+export function renderReasons(rows: readonly ExplanationRow[]): string {
+  return rows
     .map(([label, status, text]) =>
       `${label.padEnd(LABEL)}${status === '' ? '' : `${status.padEnd(5)} `}${text}`.trimEnd(),
     )

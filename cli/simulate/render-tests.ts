@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
+import type { TestResult } from '../../gateway/simulate/run-policy-tests.ts'
 import { formatDiagnostics } from '../../platform/diagnostics/format-diagnostics.ts'
 import type { RouteCoverage, RouteOutcome } from './measure-coverage.ts'
-import type { TestResult } from './run-policy-tests.ts'
 
 const OUTCOMES: readonly RouteOutcome[] = ['allow', 'deny', 'anonymous']
 

@@ -6,6 +6,7 @@ import type { GatewayConfig } from '../config/gateway-config.ts'
 import type { PolicyReloader } from '../snapshot/reload/policy-reloader.ts'
 import type { DecisionSource } from './decision-source.ts'
 import type { History } from './history.ts'
+import type { RouteTests, TestSummary } from './policy-tests.ts'
 import type { Sample } from './sample.ts'
 
 /** Access to the state of all processes of a gateway. */
@@ -38,5 +39,12 @@ export type ConsoleState = Pick<ConsoleSource, 'config' | 'version' | 'policies'
   readonly history: () => Promise<History>
   /** Returns the active policies. If no worker can reply now: the last known policies, or undefined without any. */
   readonly describe: () => Promise<DescribedPolicies | undefined>
+  /** Returns the number of tests of each route of these policies. undefined: no results of these policies. */
+  readonly testSummary: (policies: DescribedPolicies) => Promise<TestSummary | undefined>
+  /** Returns the tests of a route. `route` undefined: the tests without a route. */
+  readonly testsOf: (
+    route: string | undefined,
+    policies: DescribedPolicies,
+  ) => Promise<RouteTests | undefined>
   readonly nowMs: () => number
 }

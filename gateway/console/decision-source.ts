@@ -2,9 +2,10 @@ import type { DecisionFilter } from './decision-summary.ts'
 import type { DecisionDetail } from './describe-decision.ts'
 import type { ExplainForm, ExplainResult } from './explain-form.ts'
 import { type CountedKey, mergeKeys } from './issuer-key-list.ts'
+import type { RouteTests, TestSummary } from './policy-tests.ts'
 import { type ConsoleQuery, type ConsoleReply, type DecisionList, MAX_ROWS } from './worker-console.ts'
 
-/** The decisions and the keys of issuers of all processes of a gateway. */
+/** The decisions and the keys of issuers of all processes of a gateway, and the results of one process. */
 export type DecisionSource = {
   list(filter: DecisionFilter): Promise<DecisionList>
   /** Returns the decisions with this request ID, the newest first. */
@@ -16,6 +17,10 @@ export type DecisionSource = {
     readonly byIssuer: ReadonlyMap<string, readonly CountedKey[]>
     readonly processes: number
   }>
+  /** Runs the tests of the active policies, if no earlier call ran them. Returns undefined if no process replies. */
+  testSummary(): Promise<TestSummary | undefined>
+  /** @param route undefined: the tests without a route. */
+  testsOf(route: string | undefined): Promise<RouteTests | undefined>
   /** Whether the processes record allowed requests. */
   readonly isWatched: boolean
   /** Records allowed requests until the caller calls the returned function. */
@@ -56,6 +61,14 @@ export function createDecisionSource({
       const replies = await ask({ ask: 'keys' }, 'all')
       const lists = replies.flatMap((reply) => (reply?.keys === undefined ? [] : [reply.keys]))
       return { byIssuer: mergeKeys(lists), processes: lists.length }
+    },
+    async testSummary() {
+      const [reply] = await ask({ ask: 'test_summary' }, 'first')
+      return reply?.testSummary
+    },
+    async testsOf(route) {
+      const [reply] = await ask({ ask: 'tests', route }, 'first')
+      return reply?.tests
     },
     get isWatched() {
       return watchers > 0

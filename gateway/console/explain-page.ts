@@ -2,6 +2,7 @@ import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
 import { type PageState, stateText } from '../../platform/pages/state-text.ts'
 import { table } from '../../platform/pages/table.ts'
+import type { ExplanationRow } from '../simulate/explanation-rows.ts'
 import type { ConsoleState } from './console-source.ts'
 import type { ExplainForm, ExplainResult } from './explain-form.ts'
 import { EXPLAIN_PATH } from './explain-href.ts'
@@ -70,15 +71,20 @@ function resultText(status: string): Html | string {
   return state === undefined ? status : stateText(state, status)
 }
 
+/** Returns a table with the rules of an explanation. */
+export function explanationTable(rows: readonly ExplanationRow[]): Html {
+  return table(
+    COLUMNS,
+    rows.map(([label, status, text]) => [label, resultText(status), text]),
+  )
+}
+
 function resultOf(result: ExplainResult): Html {
   if ('problem' in result) return html`<div class="wrong" role="alert"><p>${result.problem}</p></div>`
   const { rows, copied, explanation } = result
   return html`<section aria-labelledby="explain-result"><h2 id="explain-result">${explanation.request.method} ${explanation.request.target}: ${explanation.decision}</h2>
 ${outcome(explanation)}
-${table(
-  COLUMNS,
-  rows.map(([label, status, text]) => [label, resultText(status), text]),
-)}
+${explanationTable(rows)}
 ${copied.length > 0 && html`<h3>Headers that the ingress copies</h3><pre>${copied.map(([name, value]) => `${name}: ${value}\n`).join('')}</pre>`}
 </section>`
 }

@@ -4,6 +4,7 @@ import { consolePages } from './console-pages.ts'
 import type { ConsoleSource, ConsoleState, DescribedPolicies } from './console-source.ts'
 import { DECISION_PATH } from './decision-page.ts'
 import { createHistory, POINT_MS } from './history.ts'
+import type { TestSummary } from './policy-tests.ts'
 
 /** Period of the samples and events while a page is open. Milliseconds. */
 const LIVE_MS = 2_000
@@ -23,6 +24,7 @@ export function openConsole(
   let sampledAtMs = Number.NEGATIVE_INFINITY
   let sampling: Promise<void> | undefined
   let described: DescribedPolicies | undefined
+  let summary: TestSummary | undefined
 
   async function sample(): Promise<void> {
     try {
@@ -60,6 +62,14 @@ export function openConsole(
         described = { ...parsed, routes: parsed.routes.toSorted(comparePaths) }
       }
       return described
+    },
+    async testSummary({ hash }) {
+      if (summary?.hash !== hash) summary = await source.decisions.testSummary()
+      return summary?.hash === hash ? summary : undefined
+    },
+    async testsOf(route, { hash }) {
+      const tests = await source.decisions.testsOf(route)
+      return tests?.hash === hash ? tests : undefined
     },
   }
   const console = createConsole({

@@ -17,7 +17,9 @@ import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { ConsoleState, DescribedPolicies } from './console-source.ts'
 import { explainReason } from './denial-reasons.ts'
 import { deniedCount, type History, MAX_POINTS } from './history.ts'
+import type { RouteTests } from './policy-tests.ts'
 import { failingSince, type RouteTraffic, recentRoutes, toTraffic } from './route-traffic.ts'
+import { testsSection } from './tests-section.ts'
 
 type RouteData = {
   readonly route: PolicyRoute
@@ -32,9 +34,11 @@ type RouteData = {
     readonly failed: number
     readonly denied: number
   }[]
+  /** null: the results are not available. */
+  readonly tests: RouteTests | null
 }
 
-/** One route: every rule in words, its traffic, and why requests are denied or fail. */
+/** One route: every rule in words, its traffic, its tests, and why requests are denied or fail. */
 export function routePage(state: ConsoleState): ConsolePage<RouteData> {
   return {
     path: '/console/route',
@@ -45,17 +49,19 @@ export function routePage(state: ConsoleState): ConsolePage<RouteData> {
       const [policies, history] = await Promise.all([state.describe(), state.history()])
       const name = query.get('name')
       const route = policies?.routes.find((one) => one.name === name)
-      return policies && route && toData(route, policies, history)
+      if (policies === undefined || route === undefined) return undefined
+      const tests = (await state.testsOf(route.name, policies)) ?? null
+      return { ...toData(route, policies, history), tests }
     },
     render: (
       data,
     ) => html`<p><a href="/console/decisions?${new URLSearchParams({ route: data.route.name }).toString()}">Recent decisions of this route, and why</a></p>
 ${live('traffic', html`${failures(data)}${traffic(data)}${denials(data)}`)}
-<section aria-labelledby="rules"><h2 id="rules">Rules</h2>${definitions(data.rules)}</section>`,
+${live('rules', html`<section aria-labelledby="rules"><h2 id="rules">Rules</h2>${definitions(data.rules)}</section>${testsSection(data.tests, data.route.source.file)}`)}`,
   }
 }
 
-function toData(route: PolicyRoute, policies: DescribedPolicies, history: History): RouteData {
+function toData(route: PolicyRoute, policies: DescribedPolicies, history: History): Omit<RouteData, 'tests'> {
   const { name, upstream } = route
   const { points } = history
   const upstreamErrors: Record<string, number> = {}

@@ -6,7 +6,9 @@ import { table } from '../../platform/pages/table.ts'
 import { formatScopeRule } from '../../policy-engine/decide/describe-rules.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { ConsoleState } from './console-source.ts'
+import type { RouteTests, TestCounts, TestSummary } from './policy-tests.ts'
 import { type RouteTraffic, recentRoutes, toTraffic } from './route-traffic.ts'
+import { describeCounts, NO_RESULTS, testResults } from './tests-section.ts'
 
 /** Rows of one page of the list. */
 const PAGE_ROWS = 50
@@ -22,6 +24,8 @@ type RouteRow = {
   readonly upstream: string | null
   readonly place: string
   readonly lastMinute: RouteTraffic
+  /** null: the results are not available. */
+  readonly tests: TestCounts | null
 }
 
 type RoutesData = {
@@ -32,6 +36,10 @@ type RoutesData = {
   readonly pages: number
   readonly owners: readonly string[]
   readonly routes: readonly RouteRow[]
+  /** The number of tests of all policies. null: the results are not available. */
+  readonly tests: TestCounts | null
+  /** The tests that match no route, if one of them fails. */
+  readonly testsWithoutRoute: RouteTests | null
 }
 
 const FILTERS = ['owner', 'path', 'scope', 'anonymous', 'upstream'] as const
@@ -46,10 +54,12 @@ export function routesPage(state: ConsoleState): ConsolePage<RoutesData> {
       const [policies, history] = await Promise.all([state.describe(), state.history()])
       const routes = policies?.routes ?? []
       const traffic = recentRoutes(history)
+      const summary = policies && (await state.testSummary(policies))
+      const testsOf = ({ name }: PolicyRoute) => summary && (summary.routes[name] ?? NO_TESTS)
       const matches = readFilter(query)
       const shows = readShow(query.get('show'))
       const found = routes.filter(
-        (route) => matches(route) && shows(route, () => toTraffic(traffic.get(route.name))),
+        (route) => matches(route) && shows(route, () => toTraffic(traffic.get(route.name)), testsOf(route)),
       )
       const pages = Math.max(1, Math.ceil(found.length / PAGE_ROWS))
       const page = Math.min(pages, Math.max(1, Math.floor(Number(query.get('page')) || 1)))
@@ -62,7 +72,12 @@ export function routesPage(state: ConsoleState): ConsolePage<RoutesData> {
         owners: [...new Set(routes.flatMap(({ owner }) => owner ?? []))].sort(),
         routes: found
           .slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS)
-          .map((route) => toRow(route, toTraffic(traffic.get(route.name)))),
+          .map((route) => toRow(route, toTraffic(traffic.get(route.name)), testsOf(route) ?? null)),
+        tests: summary === undefined ? null : sumOf(summary),
+        testsWithoutRoute:
+          policies === undefined || summary === undefined || summary.withoutRoute.failed === 0
+            ? null
+            : ((await state.testsOf(undefined, policies)) ?? null),
       }
     },
     render(data, query) {
@@ -70,8 +85,8 @@ export function routesPage(state: ConsoleState): ConsolePage<RoutesData> {
       return html`${filterForm(data, query)}
 ${live(
   'routes',
-  html`<p>${found} of ${total} routes${pages > 1 && `, page ${page} of ${pages}`}. The counts are of the last minute.</p>
-${data.routes.length > 0 && table(COLUMNS, data.routes.map(toCells))}${pager(data, query)}`,
+  html`<p>${found} of ${total} routes${pages > 1 && `, page ${page} of ${pages}`}. The counts are of the last minute. ${data.tests === null ? NO_RESULTS : html`Tests of the policies: ${describeCounts(data.tests)}.`}</p>
+${data.routes.length > 0 && table(COLUMNS, data.routes.map(toCells))}${pager(data, query)}${withoutRoute(data)}`,
 )}`
     },
   }
@@ -91,19 +106,44 @@ function scopesOf({ scopes }: PolicyRoute): readonly string[] {
   return scopes === undefined ? [] : [...scopes.all, ...scopes.any]
 }
 
+const NO_TESTS: TestCounts = { passed: 0, failed: 0 }
+
+function sumOf({ routes, withoutRoute }: TestSummary): TestCounts {
+  const all = [withoutRoute, ...Object.values(routes)]
+  return {
+    passed: all.reduce((sum, { passed }) => sum + passed, 0),
+    failed: all.reduce((sum, { failed }) => sum + failed, 0),
+  }
+}
+
+function withoutRoute({ testsWithoutRoute: found }: RoutesData): Html | undefined {
+  if (found === null) return undefined
+  const failed = found.tests.filter(({ failure }) => failure !== null)
+  return html`<section aria-labelledby="tests"><h2 id="tests">Failed tests that match no route</h2>${testResults({ passed: 0, failed: found.failed }, failed)}</section>`
+}
+
 const SHOWN = {
   failed: { label: 'with failures', test: ({ failed }: RouteTraffic) => failed > 0 },
   denied: { label: 'with denials', test: ({ denied }: RouteTraffic) => denied > 0 },
   busy: { label: 'with requests', test: ({ requests }: RouteTraffic) => requests > 0 },
 } as const
 
-function readShow(show: string | null): (route: PolicyRoute, trafficOf: () => RouteTraffic) => boolean {
+const SHOWN_TESTS = {
+  'failed-tests': { label: 'with failed tests', test: ({ failed }: TestCounts) => failed > 0 },
+  untested: { label: 'without tests', test: ({ failed, passed }: TestCounts) => failed + passed === 0 },
+} as const
+
+function readShow(
+  show: string | null,
+): (route: PolicyRoute, trafficOf: () => RouteTraffic, tests: TestCounts | undefined) => boolean {
   if (show === 'report') return ({ enforce }) => enforce === 'report'
+  const testsTest = Object.entries(SHOWN_TESTS).find(([name]) => name === show)?.[1].test
+  if (testsTest !== undefined) return (_route, _trafficOf, tests) => tests !== undefined && testsTest(tests)
   const test = Object.entries(SHOWN).find(([name]) => name === show)?.[1].test
   return (_route, trafficOf) => test === undefined || test(trafficOf())
 }
 
-function toRow(route: PolicyRoute, lastMinute: RouteTraffic): RouteRow {
+function toRow(route: PolicyRoute, lastMinute: RouteTraffic, tests: TestCounts | null): RouteRow {
   const { name, methods, path, scopes, anonymous, enforce, source } = route
   return {
     name,
@@ -116,6 +156,7 @@ function toRow(route: PolicyRoute, lastMinute: RouteTraffic): RouteRow {
     upstream: route.upstream ?? null,
     place: `${source.file}:${source.line}:${source.column}`,
     lastMinute,
+    tests,
   }
 }
 
@@ -133,7 +174,7 @@ ${search('scope', 'Scope')}
 ${search('upstream', 'Upstream')}
 ${select('owner', 'Team', [all, ...owners.map((owner) => [owner, owner] as const)])}
 ${select('anonymous', 'Without a token', [all, ...['allow', 'challenge', 'deny'].map((one) => [one, one] as const)])}
-${select('show', 'Only routes', [all, ...Object.entries(SHOWN).map(([name, { label }]) => [name, label] as const), ['report', 'in audit-only mode']])}
+${select('show', 'Only routes', [all, ...Object.entries({ ...SHOWN, ...SHOWN_TESTS }).map(([name, { label }]) => [name, label] as const), ['report', 'in audit-only mode']])}
 <p><button type="submit">Filter</button></p>
 </form>`
 }
@@ -151,11 +192,12 @@ const COLUMNS = [
   { title: 'Requests', isCount: true },
   { title: 'Denied', isCount: true },
   { title: 'Failed', isCount: true },
+  { title: 'Tests' },
   { title: 'Team' },
   { title: 'Policy file' },
 ] as const
 
-function toCells({ lastMinute, ...row }: RouteRow): readonly (Html | string | number)[] {
+function toCells({ lastMinute, tests, ...row }: RouteRow): readonly (Html | string | number)[] {
   const count = (value: number, state: 'notice' | 'wrong') => (value === 0 ? 0 : stateText(state, value))
   return [
     html`<a href="${routeHref(row.name)}">${row.name}</a>${row.enforce === 'report' && html` <span class="badge changes">audit-only</span>`}`,
@@ -165,6 +207,7 @@ function toCells({ lastMinute, ...row }: RouteRow): readonly (Html | string | nu
     lastMinute.requests,
     count(lastMinute.denied, 'notice'),
     count(lastMinute.failed, 'wrong'),
+    tests === null ? '-' : describeCounts(tests),
     row.owner ?? '-',
     html`<code>${row.place}</code>`,
   ]

@@ -1,3 +1,4 @@
+import type { PolicyTest } from '../../policy-engine/format/policy-test.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import type { DecisionRecord, DecisionRecorder } from '../observability/decision-recorder.ts'
@@ -6,6 +7,7 @@ import { type DecisionFilter, type DecisionSummary, matchesFilter, summarize } f
 import type { DecisionDetail } from './describe-decision.ts'
 import type { ExplainForm, ExplainResult } from './explain-form.ts'
 import type { IssuerKeyList, listKeys } from './issuer-key-list.ts'
+import type { PolicyTestRunner, RouteTests, TestSummary } from './policy-tests.ts'
 
 /** Rows of the list of decisions. */
 export const MAX_ROWS = 50
@@ -18,6 +20,8 @@ export type ConsoleQuery =
   | { readonly ask: 'decision'; readonly requestId: string }
   | { readonly ask: 'explain'; readonly form: ExplainForm }
   | { readonly ask: 'keys' }
+  | { readonly ask: 'test_summary' }
+  | { readonly ask: 'tests'; readonly route: string | undefined }
 
 export type DecisionList = {
   /** The newest first, at most `MAX_ROWS`. */
@@ -34,6 +38,8 @@ export type ConsoleReply = {
   readonly details?: readonly DecisionDetail[]
   readonly explained?: ExplainResult
   readonly keys?: readonly IssuerKeyList[]
+  readonly testSummary?: TestSummary
+  readonly tests?: RouteTests
 }
 
 /** The part of the console in a process that serves requests. */
@@ -49,9 +55,17 @@ export function createWorkerConsole(parts: {
   readonly resources: Resources
   readonly snapshot: () => Snapshot
   readonly issuers: Parameters<typeof listKeys>[0]
+  /** The tests of the policies in the snapshot. */
+  readonly tests: () => readonly PolicyTest[]
 }): WorkerConsole {
   const { recorder, config } = parts
   const { subject } = config.log
+  let runner: PolicyTestRunner | undefined
+  const openRunner = async (): Promise<PolicyTestRunner> => {
+    const { createPolicyTestRunner } = await import('./policy-tests.ts')
+    runner ??= createPolicyTestRunner(parts)
+    return runner
+  }
   return {
     async reply(query) {
       switch (query.ask) {
@@ -83,6 +97,10 @@ export function createWorkerConsole(parts: {
           const { listKeys } = await import('./issuer-key-list.ts')
           return { keys: listKeys(parts.issuers) }
         }
+        case 'test_summary':
+          return { testSummary: await (await openRunner()).summary() }
+        case 'tests':
+          return { tests: await (await openRunner()).testsOf(query.route) }
       }
     },
     watch(isWatched) {

@@ -23,9 +23,11 @@ export type PolicyTest = {
   readonly expect: PolicyTestExpectation
   /** Location of the first key of the test. */
   readonly source: { readonly file: string; readonly line: number; readonly column: number }
-  /** Returns the location of an expectation or of the token. */
-  locationOf(what: keyof PolicyTestExpectation | 'token'): SourceLocation
+  /** Locations of the token and of the expectations that are present. */
+  readonly locations: Readonly<Partial<Record<TestPart, SourceLocation>>>
 }
+
+export type TestPart = keyof PolicyTestExpectation | 'token'
 
 export type PolicyTestExpectation = {
   /** `challenge`: 401 with information on how to get a token. `deny`: all other rejections. */

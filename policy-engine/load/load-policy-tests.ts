@@ -1,10 +1,15 @@
 import { join } from 'node:path'
-import { type Diagnostic, diagnostic, hasErrors } from '../../platform/diagnostics/diagnostic.ts'
+import {
+  type Diagnostic,
+  diagnostic,
+  hasErrors,
+  type SourceLocation,
+} from '../../platform/diagnostics/diagnostic.ts'
 import { displayPath } from '../../platform/diagnostics/display-path.ts'
 import { suggest } from '../../platform/diagnostics/schema/suggest.ts'
 import type { TextSource } from '../../platform/diagnostics/yaml/text-source.ts'
 import { readYamlFile, type YamlDocument } from '../../platform/diagnostics/yaml/yaml-document.ts'
-import type { PolicyTest } from '../format/policy-test.ts'
+import type { PolicyTest, TestPart } from '../format/policy-test.ts'
 import { checkPolicyTestFile, type PolicyTestEntry, type PolicyTestFile } from '../format/policy-test-file.ts'
 
 /**
@@ -60,7 +65,8 @@ export function readPolicyTests(
   options: { readonly policy: string; readonly document: YamlDocument },
 ): readonly PolicyTest[] {
   const { policy, document } = options
-  return (entries ?? []).map(({ it, request, token, expect }, index) => {
+  return (entries ?? []).map(({ it, request, token, expect: expected }, index) => {
+    const expect = toExpectation(expected)
     const { file, line, column } = document.locationOf(['tests', index])
     const headers: Record<string, string> = Object.create(null)
     for (const [name, value] of Object.entries(request.headers ?? {})) headers[name.toLowerCase()] = value
@@ -74,13 +80,42 @@ export function readPolicyTests(
         mode: request.mode,
       }),
       token: token === undefined ? undefined : Object.freeze({ ...token }),
-      expect: toExpectation(expect),
+      expect,
       source: Object.freeze({ file, line: line ?? 1, column: column ?? 1 }),
-      locationOf: (what) =>
-        document.locationOf(['tests', index, ...(what === 'token' ? [what] : ['expect', what])]),
+      locations: locate(document, index, { token, ...expect }),
     })
   })
 }
+
+/**
+ * Copies the locations, because a lazy location keeps a reference to its document. The gateway keeps the tests of its
+ * policies.
+ */
+function locate(
+  document: YamlDocument,
+  index: number,
+  parts: Partial<Record<TestPart, unknown>>,
+): PolicyTest['locations'] {
+  const locations: Partial<Record<TestPart, SourceLocation>> = {}
+  for (const part of PARTS) {
+    if (parts[part] === undefined) continue
+    const path = part === 'token' ? ['tests', index, part] : ['tests', index, 'expect', part]
+    const { file, line, column, length, text } = document.locationOf(path)
+    locations[part] = { file, line, column, length, text }
+  }
+  return locations
+}
+
+const PARTS: readonly TestPart[] = [
+  'token',
+  'decision',
+  'as',
+  'status',
+  'error',
+  'missing',
+  'route',
+  'upstreamPath',
+]
 
 /** Drops keys that start with `x-`, which authors may use freely. */
 function toExpectation(expect: PolicyTestEntry['expect']): PolicyTest['expect'] {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { findPackageRoot } from '../../platform/process/package-root.ts'
-import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { startJwtIssuer } from '../fixtures/a-jwt-issuer.ts'
 import { createPageAudit } from '../fixtures/audit-page.ts'
@@ -22,6 +22,7 @@ const PAGES = [
   { path: '/', heading: 'Overview', picture: 'console-overview' },
   { path: '/console/routes', heading: 'Routes' },
   { path: '/console/route?name=test/either', heading: 'test/either', picture: 'console-route' },
+  { path: '/console/route?name=test/open', heading: 'test/open' },
   { path: '/console/decisions', heading: 'Decisions' },
   { path: '/console/explain?method=GET&path=/api/either&token=valid&scopes=posts:read', heading: 'Explain' },
   { path: '/console/policies', heading: 'Policies', picture: 'console-policies' },
@@ -35,12 +36,28 @@ const PAGES = [
   { path: '/console/nothing', heading: 'Page not found', isStatic: true },
 ] as const
 
-/** A gateway with Redis, an issuer of JWTs, denials, an upstream that fails, and invalid policies on the disk. */
+/** Two tests of `test/either`, of which one fails, and a test that matches no route. */
+const TESTS = `tests:
+  - it: allows a token with a scope of each list
+    request: { method: GET, path: /api/either }
+    token: { scope: "courses:read posts:read" }
+    expect: { decision: allow, as: token, route: either }
+  - it: allows a token with only courses:read
+    request: { method: GET, path: /api/either }
+    token: { scope: "courses:read" }
+    expect: { decision: allow, route: either }
+  - it: allows a path that does not exist
+    request: { method: GET, path: /api/eihter }
+    expect: { decision: allow }
+`
+
+/** A gateway with Redis, an issuer of JWTs, failed tests of policies, denials, an upstream that fails, and invalid policies on the disk. */
 const redis = await startRedis({ folder: tmpdir() })
 t.teardown(() => redis.stop())
 const jwtIssuer = await startJwtIssuer()
 t.teardown(jwtIssuer.close)
 const { gateway, upstream, issuer } = await startGatewayUnderTest(t, {
+  policy: POLICY + TESTS,
   change: (config) => ({
     ...config,
     redis: { url: redis.url },
@@ -92,6 +109,24 @@ for (const { path, heading, ...more } of PAGES)
       [],
     )
   })
+
+t.test('the list of routes leads to the tests of a route and to the reason of a failed test', async (t) => {
+  await page.goto(`${managementUrl}/console/routes?show=failed-tests`)
+  await page.getByText('Tests of the policies: 2 failed, 1 passed.').waitFor()
+  await page.getByRole('heading', { name: 'Failed tests that match no route' }).waitFor()
+  const row = page.getByRole('row', { name: 'test/either' })
+  await row.getByRole('cell', { name: '1 failed, 1 passed', exact: true }).waitFor()
+  await row.getByRole('link').click()
+  const failed = page.getByRole('row', { name: /^allows a token with only courses:read failed/ })
+  await failed.getByRole('cell', { name: 'GET /api/either' }).waitFor()
+  await page.getByRole('row', { name: /^allows a token with a scope of each list passed/ }).waitFor()
+  const text = await page.getByRole('main').textContent()
+  t.match(text, /error\[T401\]: "allows a token with only courses:read": the decision is deny, not allow/)
+  await page.getByRole('row', { name: /^scopes DENY needs all of: courses:read/ }).waitFor()
+  await page.goto(`${managementUrl}/console/route?name=test/open`)
+  await page.getByText('No test in a policy file belongs to this route.').waitFor()
+  await page.getByText('request: { method: GET, path: "/pub/1" }').waitFor()
+})
 
 t.test('an open page shows new values, keeps the focus, and can be paused', async (t) => {
   await page.goto(`${managementUrl}/console/routes`)

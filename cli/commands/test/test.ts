@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { explainSimulation } from '../../../gateway/simulate/explain-simulation.ts'
-import type { SimulationPolicies } from '../../../gateway/simulate/simulate.ts'
+import { explainTest, runPolicyTests, type TestResult } from '../../../gateway/simulate/run-policy-tests.ts'
 import { displayPath } from '../../../platform/diagnostics/display-path.ts'
 import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import type { ParsedArguments } from '../../command.ts'
@@ -11,7 +10,6 @@ import { openOrReport } from '../../open-policy-set.ts'
 import { measureCoverage } from '../../simulate/measure-coverage.ts'
 import { renderReasons } from '../../simulate/render-explanation.ts'
 import { renderCoverage, renderTests } from '../../simulate/render-tests.ts'
-import { requestOf, runPolicyTests, type TestResult } from '../../simulate/run-policy-tests.ts'
 import type { Terminal } from '../../terminal.ts'
 
 const EXIT_INVALID = 3
@@ -33,7 +31,7 @@ export async function test(given: ParsedArguments, terminal: Terminal): Promise<
   const isPart = paths.files !== undefined || given.has('filter')
   const routes = set.compiled.routes.filter(({ policy }) => !isPart || policies.has(policy.policy))
   const coverage = given.has('coverage') ? measureCoverage(routes, results) : undefined
-  const explain = (result: TestResult): string => explainTest(result, set, nowSeconds)
+  const explain = (result: TestResult): string => renderReasons(explainTest(result, set, nowSeconds))
   if (given.has('json'))
     terminal.out.write(`${JSON.stringify(toJson(results, coverage, explain), undefined, 2)}\n`)
   else {
@@ -99,14 +97,4 @@ function toJson(
     })),
     ...(coverage === undefined ? {} : { coverage }),
   }
-}
-
-/** Explains the decision of a test, in the format of `explain`. Empty when the test has no decision. */
-function explainTest(
-  { test, simulation }: TestResult,
-  policies: SimulationPolicies,
-  nowSeconds: number,
-): string {
-  if (simulation === undefined) return ''
-  return renderReasons(explainSimulation(requestOf(test), simulation, policies), nowSeconds)
 }

@@ -7,6 +7,7 @@ import {
   findEmptyResources,
   findUnknownBaselineScopes,
 } from '../../../policy-engine/checks/check-resources.ts'
+import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import { readPresets } from '../../../policy-engine/format/presets.ts'
 import { authorizationServerFinder } from '../../../policy-engine/load/authorization-servers.ts'
 import { loadPoliciesSliced } from '../../../policy-engine/load/load-policies.ts'
@@ -28,6 +29,8 @@ const NO_SCOPES: ScopeCatalogue = new Map()
 /** Valid policies and their scope catalogue: the input of one snapshot. */
 export type CheckedPolicies = {
   readonly routes: readonly PolicyRoute[]
+  /** The tests in the policy files, for the console. Empty without a console. */
+  readonly tests: readonly PolicyTest[]
   /** The scopes of the operator, followed by the scopes that policy sources define. */
   readonly catalogue: ScopeCatalogue
   readonly operatorCatalogue: ScopeCatalogue
@@ -107,6 +110,7 @@ export function* checkSources(
   const empty = findEmptyResources(resources, policies.routes, GATEWAY_FILE)
   return {
     routes: policies.routes,
+    tests: config.management.console === false ? [] : policies.tests,
     catalogue: policies.scopes.size === 0 ? catalogue : new Map([...catalogue, ...policies.scopes]),
     operatorCatalogue: catalogue,
     upstreams: policies.upstreams,

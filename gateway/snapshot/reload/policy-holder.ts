@@ -1,6 +1,7 @@
 import { readImplication, type ScopeImplication } from '../../../oauth/scope.ts'
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import { runSliced, runSync, type Steps } from '../../../platform/diagnostics/run-sliced.ts'
+import type { PolicyTest } from '../../../policy-engine/format/policy-test.ts'
 import type { SourceState, UnavailablePrefix } from '../../../policy-engine/load/load-policy-sources.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
@@ -23,6 +24,7 @@ export type ApplyOutcome =
 export type ActivePolicies = {
   readonly hash: string
   readonly routes: readonly PolicyRoute[]
+  readonly tests: readonly PolicyTest[]
   readonly implication: ScopeImplication
   readonly sources: readonly SourceState[]
   readonly unavailable: readonly UnavailablePrefix[]
@@ -79,6 +81,7 @@ export function openPolicyHolder(
     active: () => ({
       hash: policies.hash,
       routes: policies.routes,
+      tests: policies.tests,
       implication: readImplication(policies.catalogue),
       sources: policies.sources,
       unavailable: policies.unavailable,

@@ -20,7 +20,7 @@ t.test('the routes stay visible while no worker can reply', async (t) => {
     checks: async () => [],
     describe: async () => described,
     policies,
-    decisions: {},
+    decisions: { testSummary: async () => undefined },
   } as unknown as ConsoleSource)
   t.teardown(() => console?.close())
   const endpoint = console?.endpoints.find(({ path }) => path === '/console/routes')

@@ -15,11 +15,18 @@ const ROUTES = Array.from({ length: 10_000 }, (_, index) =>
   }),
 )
 
+const TESTS = {
+  hash: 'h',
+  routes: { 'many/r1': { passed: 2, failed: 0 }, 'many/r2': { passed: 0, failed: 1 } },
+  withoutRoute: { passed: 1, failed: 0 },
+}
+
 const history = createHistory(0)
 const page = routesPage({
   policies: { active: { hash: 'h' } },
   history: async () => history,
   describe: async () => ({ hash: 'h', routes: ROUTES, unavailable: [], implication: {} }),
+  testSummary: async () => TESTS,
 } as unknown as ConsoleState)
 
 async function list(query: string) {
@@ -78,4 +85,10 @@ t.test('the list of routes has filters, which can be combined', async (t) => {
   t.match(await list('show=denied'), { found: 1, routes: [{ name: 'many/r1', lastMinute: { denied: 1 } }] })
   t.match(await list('show=failed'), { found: 1, routes: [{ name: 'many/r2', lastMinute: { failed: 1 } }] })
   t.match(await list('show=busy'), { found: 2 })
+  t.match(await list('show=failed-tests'), {
+    found: 1,
+    routes: [{ name: 'many/r2', tests: { failed: 1 } }],
+    tests: { passed: 3, failed: 1 },
+  })
+  t.match(await list('show=untested'), { found: 9_998 })
 })

@@ -10,7 +10,7 @@ import { send } from '../../fixtures/send.ts'
 import { until } from '../../fixtures/until.ts'
 
 t.test(
-  'the console shows the decisions and keys of all workers, and explains with the policies of a worker',
+  'the console shows decisions and keys of all workers, and explains and tests with the policies of a worker',
   async (t) => {
     const cleanup = createCleanup()
     t.teardown(() => cleanup.run())
@@ -47,6 +47,8 @@ t.test(
     t.equal(await isRecorded(await ask('/pub/x?bytes=2')), false)
     const explained = await send(`${managementUrl}/console/explain?path=/nothing&format=json`)
     t.match(explained.json, { result: { explanation: { decision: 'deny', answer: { status: 404 } } } })
+    const routes = await send(`${managementUrl}/console/routes?format=json`)
+    t.strictSame(routes.json['tests'], { passed: 0, failed: 0 }, 'the results of a worker')
 
     const counted = async () => {
       const { json } = await send(`${managementUrl}/?format=json`)

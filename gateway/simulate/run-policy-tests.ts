@@ -1,12 +1,14 @@
+import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
+import type { PolicyTest, TestPart } from '../../policy-engine/format/policy-test.ts'
+import { explainSimulation } from './explain-simulation.ts'
+import { type ExplanationRow, explainRows } from './explanation-rows.ts'
 import {
   type SimulatedRequest,
   type Simulation,
   type SimulationPolicies,
   simulate,
   UnusableClaimsError,
-} from '../../gateway/simulate/simulate.ts'
-import { type Diagnostic, diagnostic, type SourceLocation } from '../../platform/diagnostics/diagnostic.ts'
-import type { PolicyTest } from '../../policy-engine/format/policy-test.ts'
+} from './simulate.ts'
 
 export type TestResult = {
   readonly test: PolicyTest
@@ -22,16 +24,35 @@ export function runPolicyTests(
   policies: SimulationPolicies,
   nowSeconds: number,
 ): readonly TestResult[] {
-  return tests.map((test) => runTest(test, policies, nowSeconds))
+  return tests.map((test) => runPolicyTest(test, policies, nowSeconds))
+}
+
+/** Explains the decision of a test rule by rule. Empty when the test has no decision. */
+export function explainTest(
+  { test, simulation }: TestResult,
+  policies: SimulationPolicies,
+  nowSeconds: number,
+): readonly ExplanationRow[] {
+  if (simulation === undefined) return []
+  return explainRows(explainSimulation(requestOf(test), simulation, policies), nowSeconds)
+}
+
+/** Returns the name of the route that a test expects. */
+export function expectedRoute({ policy, expect: { route } }: PolicyTest): string | undefined {
+  return route?.includes('/') === false ? `${policy}/${route}` : route
 }
 
 /** Returns the request of a test, with default values for the claims that each valid token needs. */
-export function requestOf({ request, token }: PolicyTest): SimulatedRequest {
+function requestOf({ request, token }: PolicyTest): SimulatedRequest {
   const { method, path, headers, mode } = request
   return { method, target: path, headers: Object.entries(headers), claims: token, isCompleted: true, mode }
 }
 
-function runTest(test: PolicyTest, policies: SimulationPolicies, nowSeconds: number): TestResult {
+export function runPolicyTest(
+  test: PolicyTest,
+  policies: SimulationPolicies,
+  nowSeconds: number,
+): TestResult {
   try {
     const simulation = simulate(requestOf(test), policies, nowSeconds)
     return { test, failures: compare(test, simulation), simulation }
@@ -81,13 +102,12 @@ function compare(test: PolicyTest, simulation: Simulation): readonly Diagnostic[
         `got ${response?.status}; correct the request, or expect status: ${response?.status}`,
       ),
     ]
-  const route = expect.route?.includes('/') === false ? `${test.policy}/${expect.route}` : expect.route
   return [
     ...differ('T402', 'as', decision.as),
     ...differ('T403', 'status', response?.status),
     ...differ('T403', 'error', response?.error),
     ...differ('T403', 'missing', missingOf(simulation)),
-    ...differ('T404', 'route', decision.route?.policy.name, route),
+    ...differ('T404', 'route', decision.route?.policy.name, expectedRoute(test)),
     ...differ('T405', 'upstreamPath', decision.upstreamPath),
   ]
 }
@@ -120,12 +140,7 @@ function matchedRoute({ decision: { route } }: Simulation): Diagnostic['related'
   return [{ message: `the request matches ${name}`, location }]
 }
 
-function fail(
-  test: PolicyTest,
-  code: string,
-  what: Parameters<PolicyTest['locationOf']>[0],
-  message: string,
-  hint: string,
-): Diagnostic {
-  return diagnostic(code, `${JSON.stringify(test.it)}: ${message}`, test.locationOf(what), { hint })
+function fail(test: PolicyTest, code: string, what: TestPart, message: string, hint: string): Diagnostic {
+  const location = test.locations[what] ?? { ...test.source, length: 1, text: undefined }
+  return diagnostic(code, `${JSON.stringify(test.it)}: ${message}`, location, { hint })
 }
