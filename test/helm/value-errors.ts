@@ -625,6 +625,10 @@ export const VALUE_ERRORS: readonly ValueError[] = [
     says: 'resources.limits.memory is "1e9": use Mi or Gi, for example 384Mi.',
   },
   {
+    set: ['authorizationServer.config.drain.grace=31s'],
+    says: 'Kubernetes would stop the authorization server during its drain of 31s: with lifecycle.preStop and the 5s of the last resort, the shutdown takes 46 seconds, but terminationGracePeriodSeconds is 45. Increase terminationGracePeriodSeconds, or reduce authorizationServer.config.drain.grace.',
+  },
+  {
     set: ['gateway.config.drain.grace=31s'],
     says: 'Kubernetes would stop the gateway during its drain of 31s: with lifecycle.preStop and the 5s of the last resort, the shutdown takes 46 seconds, but terminationGracePeriodSeconds is 45. Increase terminationGracePeriodSeconds, or reduce gateway.config.drain.grace.',
   },
@@ -651,6 +655,12 @@ export const VALUE_ERRORS: readonly ValueError[] = [
     set: ['gateway.config.drain=null'],
     says: 'gateway.config.drain is null. Remove this line to use the default value, or set a map.',
   },
+  ...['gateway.config', 'authorizationServer.config'].flatMap((config) =>
+    ['drain', 'listen', 'management'].map((key) => ({
+      set: [`${config}.${key}=8000`],
+      says: `${config}.${key} is 8000. Remove this line to use the default value, or set a map.`,
+    })),
+  ),
   {
     set: ['gateway.config.drain=20s'],
     says: 'gateway.config.drain is "20s". Remove this line to use the default value, or set a map.',
