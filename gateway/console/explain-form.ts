@@ -43,6 +43,8 @@ export function explainForm(
     readonly snapshot: () => Snapshot
   },
 ): ExplainResult {
+  if (form.token === 'none' && `${form.scopes}${form.claims}`.trim() !== '')
+    return { problem: 'A request without a token has no scopes and no claims: select a valid token.' }
   const nowSeconds = Math.floor(Date.now() / 1_000)
   try {
     const claims = form.token === 'none' ? undefined : readClaims([form.scopes.trim()], linesOf(form.claims))

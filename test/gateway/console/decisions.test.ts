@@ -251,7 +251,10 @@ t.test('the console explains requests as `scopegate explain --url`', async (t) =
     const { explanation } = json['result'] as { readonly explanation: object }
     t.strictSame(withoutTimes(explanation), withoutTimes(parseObject(terminal.said.out)), `${method} ${path}`)
   }
+  const withoutToken = 'A request without a token has no scopes and no claims: select a valid token.'
   for (const [query, problem] of [
+    ['path=/api/open&scopes=courses:read', withoutToken],
+    ['path=/api/open&claims=sub%3Dx&token=none', withoutToken],
     ['path=/&claims=x&token=valid', 'A claim takes NAME=VALUE, not "x".'],
     ['path=/&headers=host%3Dx', 'A header host is not possible: set scopes or claims instead.'],
     ['path=/&method=a b', '"a b" is not an HTTP method; example: GET /api/courses.'],
