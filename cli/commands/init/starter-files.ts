@@ -71,6 +71,10 @@ npx scopegate fmt                  # formats policies
 npx scopegate dev                  # runs everything on this machine; sign in as alice / alice
 \`\`\`
 
+\`npx scopegate\` needs the package in \`node_modules\` of this folder or of a folder above. In a checkout of
+Scopegate, run \`check\`, \`test\`, \`explain\` and \`dev\` in the folder of the checkout, with \`--config\` and the path of the
+folder \`config\`.
+
 Next: add your API to \`config/upstreams.yaml\` and its scopes to \`config/scopes.yaml\`. Then write
 \`policies/<team>.policy.yaml\` with routes and tests.
 
@@ -83,7 +87,8 @@ The \`docs\` folder of the scopegate package holds the documentation.
 
 /** Removes the references to documents of this package, which the new folder does not have. */
 export function withoutDocumentReferences(text: string): string {
-  return text.replace(/ \((?:see )?(?:docs\/[a-z-]+|README)\.md\)/g, '')
+  // A line of a comment can consist of a reference. The sentence then ends with the line above.
+  return text.replace(/(?:\n *#(?= \([^)]*\)\.$))? \((?:see )?(?:docs\/[a-z-]+|README)\.md\)/gm, '')
 }
 
 /** Configuration files that are copied from this package, with the comment of each key. */

@@ -42,6 +42,7 @@ t.test('init writes valid, tested and formatted files', async (t) => {
     const files = readdirSync(shop, { recursive: true, encoding: 'utf8' })
     for (const file of files.filter((name) => /\.(yaml|md)$/.test(name))) {
       const text = readFileSync(join(shop, file), 'utf8')
+      t.notMatch(text, /^ *#\.$/m, `${file}: a comment without words`)
       for (const [named] of text.matchAll(/(?<![\w/-])[\w-]+(?:\/[\w-]+)*\.(?:md|json)\b/g))
         t.ok(
           files.some((name) => name.endsWith(named)),
