@@ -17,7 +17,7 @@ export function llmsTxt(options: {
     `- [${title}](${baseUrl}${path}): ${text}`
   const sections = [
     `# ${apiName.replace(/\s+/g, ' ')}`,
-    `> The API at ${baseUrl}. It accepts OAuth access tokens. A person gives consent in a browser.`,
+    `> The API at ${baseUrl}. It accepts OAuth access tokens.${options.bundledAuthorizationServer ? ' A person gives consent in a browser.' : ''}`,
     `## Access
 
 ${[
@@ -54,5 +54,5 @@ ${link('API reference', '/docs', 'for people, with requests from the browser')}`
 }
 
 function lowerFirst(text: string): string {
-  return text.startsWith('The DPoP') ? text : text.charAt(0).toLowerCase() + text.slice(1)
+  return text.charAt(0).toLowerCase() + text.slice(1)
 }

@@ -3,6 +3,7 @@ import { fetchLivePolicies } from '../../../cli/live-policies.ts'
 import { GATEWAY_ERRORS } from '../../../gateway/pages/error-guide.ts'
 import { ERROR_GUIDES, errorGuides } from '../../../gateway/pages/error-guides.ts'
 import { errorCodeOf, errorPage } from '../../../gateway/pages/error-pages.ts'
+import { llmsTxt } from '../../../gateway/pages/llms-txt.ts'
 import { prefersHtml } from '../../../gateway/pages/prefers-html.ts'
 import { renderMarkdown } from '../../../gateway/pages/render-markdown.ts'
 import { simulate } from '../../../gateway/simulate/simulate.ts'
@@ -297,13 +298,20 @@ t.test('/llms.txt links to the documents and to every error page of the gateway'
   const response = await fetch(`${gateway.url}/llms.txt`)
   t.equal(response.headers.get('content-type'), 'text/plain; charset=utf-8')
   const text = await response.text()
-  t.match(text, /^# Test API\n\n> .+\n\n## Access\n\n- \[/)
+  t.match(text, /^# Test API\n\n> .+ A person gives consent in a browser\.\n\n## Access\n\n- \[/)
+  t.notMatch(text, /\): [\d, ]*[A-Z]/, 'the text of a link begins with a small letter')
   const links = [...text.matchAll(/^- \[[^\]]+\]\(http:\/\/api\.test(\/[^)]+)\): \S/gm)].map(
     ([, path]) => path ?? '',
   )
   t.ok(links.length >= Object.keys(GATEWAY_ERRORS).length + 5)
   for (const path of links.filter((path) => path !== '/.well-known/oauth-authorization-server'))
     t.equal((await fetch(gateway.url + path)).status, 200, path)
+})
+
+t.test('/llms.txt does not describe the consent at another issuer', (t) => {
+  const options = { apiName: 'Test API', baseUrl: 'http://api.test', hasReference: true }
+  t.notMatch(llmsTxt({ ...options, bundledAuthorizationServer: false }), 'consent')
+  t.end()
 })
 
 t.test(
