@@ -19,7 +19,7 @@ try {
 
 function readOptions(): { readonly api: string; readonly scope: string } {
   const options = {
-    api: { type: 'string', default: 'http://127.0.0.1:8080' },
+    api: { type: 'string', default: `http://127.0.0.1:${process.env['PORT'] ?? '8080'}` },
     scope: { type: 'string', default: 'openid courses:read' },
   } as const
   try {

@@ -7,7 +7,7 @@ import { createDpopKey } from './dpop.ts'
 // memory. It refreshes the access token before its expiry, and asks for more access if a scope is missing.
 const { values } = parseArgs({
   options: {
-    api: { type: 'string', default: 'http://127.0.0.1:8080' },
+    api: { type: 'string', default: `http://127.0.0.1:${process.env['PORT'] ?? '8080'}` },
     scope: { type: 'string', default: 'openid courses:read' },
     dpop: { type: 'boolean', default: false },
   },

@@ -162,13 +162,11 @@ async function getToken({
   baseUrl,
   secret,
 }: Scopegate): Promise<{ readonly token: string; readonly shown: string }> {
-  const client = spawnPlainly(process.execPath, [
-    join(ROOT, 'examples/clients/get-token.ts'),
-    '--api',
-    baseUrl,
-    '--scope',
-    'openid courses:read',
-  ])
+  const client = spawnPlainly(
+    process.execPath,
+    [join(ROOT, 'examples/clients/get-token.ts'), '--scope', 'openid courses:read'],
+    { env: { PORT: new URL(baseUrl).port } },
+  )
   let printed = ''
   let said = ''
   client.stdout.on('data', (chunk) => (printed += chunk))
