@@ -1,4 +1,5 @@
 import { type Console, createConsole } from '../../platform/pages/console.ts'
+import { linkTo } from '../../platform/pages/console-layout.ts'
 import { createConsoleSessions } from '../../platform/pages/console-sessions.ts'
 import { docsPage } from '../../platform/pages/docs-page.ts'
 import { ADMIN_SETTING } from '../keys/load-secrets.ts'
@@ -38,6 +39,7 @@ export function openConsole(
       docsPage(),
     ],
     forms: [revokeForm(source)],
+    otherConsole: linkTo(config.management.linkedConsole, 'Gateway'),
     access: { sessions, setting: ADMIN_SETTING },
     logger,
   })

@@ -1,4 +1,5 @@
 import { type Console, createConsole } from '../../platform/pages/console.ts'
+import { linkTo } from '../../platform/pages/console-layout.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { consolePages } from './console-pages.ts'
 import type { ConsoleSource, ConsoleState, DescribedPolicies } from './console-source.ts'
@@ -76,6 +77,7 @@ export function openConsole(
     name: `${config.name} gateway`,
     version,
     pages: consolePages(state),
+    otherConsole: linkTo(config.management.linkedConsole, 'Authorization server'),
     search: { path: DECISION_PATH, parameter: 'id', label: 'Request ID' },
     logger,
   })

@@ -1,5 +1,5 @@
 import { Type } from '../diagnostics/schema/schema-builder.ts'
-import { FilePath, PortNumber } from '../diagnostics/schema/value-schemas.ts'
+import { FilePath, HttpAddress, PortNumber } from '../diagnostics/schema/value-schemas.ts'
 
 const LISTEN_KEYS = {
   host: Type.String({ description: 'address to listen on', minLength: 1, maxLength: 255 }),
@@ -33,6 +33,9 @@ const CONSOLE_KEYS = {
   console: Type.Optional(
     Type.Boolean({ description: 'whether the management port serves the console; default: true' }),
   ),
+  linkedConsole: Type.Optional(
+    HttpAddress('URL of the console of the other service, for a link on each page of the console'),
+  ),
 }
 
 export const ConsoleAddress = Type.Object(CONSOLE_KEYS, MANAGEMENT)
@@ -60,7 +63,11 @@ export type ManagementAddress = {
 }
 
 /** A management port with a console. */
-export type ConsoleAddress = ManagementAddress & { readonly console?: boolean | undefined }
+export type ConsoleAddress = ManagementAddress & {
+  readonly console?: boolean | undefined
+  /** URL of the console of the other service. */
+  readonly linkedConsole?: string | undefined
+}
 
 /** A management port with a console that has private pages. */
 export type PrivateConsoleAddress = ConsoleAddress & { readonly adminTokenFile?: string | undefined }

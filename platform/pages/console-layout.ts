@@ -8,15 +8,24 @@ export type ConsoleLayout = {
   readonly version: string
   /** The pages with a link in the navigation. */
   readonly links: readonly { readonly path: string; readonly title: string }[]
+  /** The console of another service. Default: no link. */
+  readonly otherConsole?: ConsoleLink | undefined
   /** A search field on each page, whose form opens a page of the console. */
   readonly search?: ConsoleSearch | undefined
 }
 
+export type ConsoleLink = { readonly url: string; readonly title: string }
+
 export type ConsoleSearch = { readonly path: string; readonly parameter: string; readonly label: string }
+
+/** Returns a link to another console. undefined: the configuration contains no address. */
+export function linkTo(url: string | undefined, title: string): ConsoleLink | undefined {
+  return url === undefined ? undefined : { url, title }
+}
 
 /** Renders the document of a page of a console. */
 export function renderConsole(
-  { name, version, links, search }: ConsoleLayout,
+  { name, version, links, otherConsole, search }: ConsoleLayout,
   page: {
     readonly heading: string
     /** Path of the marked link in the navigation. */
@@ -40,7 +49,7 @@ export function renderConsole(
 <link rel="icon" href="data:,">
 <title>${page.heading} · ${name}</title>`
   const body = html`<a class="skip unseen" href="#content">Skip to the content</a>
-<div class="bar"><header><p>${name}</p><nav aria-label="Console"><ul>${links.map(link)}</ul></nav>${search && searchForm(search)}${page.access}</header></div>
+<div class="bar"><header><p>${name}</p><nav aria-label="Console"><ul>${links.map(link)}${otherConsole && html`<li class="other"><a href="${otherConsole.url}">${otherConsole.title}</a></li>`}</ul></nav>${search && searchForm(search)}${page.access}</header></div>
 <main id="content" tabindex="-1">
 <h1>${page.heading}</h1>
 ${page.notice !== undefined && html`<p class="notice" role="status">${page.notice}</p>`}

@@ -20,6 +20,7 @@ header { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: basel
 header p { margin: 0; font-weight: 600; overflow-wrap: anywhere; }
 nav ul { display: flex; flex-wrap: wrap; gap: 0 1rem; margin: 0; padding: 0; list-style: none; }
 nav a { display: inline-block; padding: 0.25rem 0; text-decoration: none; }
+nav .other { padding-left: 1rem; border-left: 1px solid var(--line); }
 nav a:hover { text-decoration: underline; }
 nav a[aria-current] { color: var(--text); font-weight: 600; border-bottom: 3px solid var(--accent); }
 footer { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: baseline; color: var(--quiet); font-size: 0.8125rem; }

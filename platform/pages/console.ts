@@ -11,7 +11,7 @@ import {
   SIGN_OUT_PATH,
   signInForm,
 } from './console-access.ts'
-import { type ConsoleLayout, type ConsoleSearch, renderConsole } from './console-layout.ts'
+import { type ConsoleLayout, type ConsoleLink, type ConsoleSearch, renderConsole } from './console-layout.ts'
 import { type ConsoleForm, type ConsolePage, FORM_TOKEN } from './console-page.ts'
 import { CONSOLE_SCRIPT_SOURCE } from './console-script.ts'
 import type { ConsoleSession } from './console-sessions.ts'
@@ -61,6 +61,7 @@ export function createConsole({
   forms = [],
   access,
   search,
+  otherConsole,
   logger,
 }: {
   /** See {@link ConsoleLayout}. */
@@ -71,6 +72,8 @@ export function createConsole({
   /** How operators sign in. Default: the console has no private pages and no forms. */
   readonly access?: ConsoleAccess
   readonly search?: ConsoleSearch
+  /** See {@link ConsoleLayout}. */
+  readonly otherConsole?: ConsoleLink | undefined
   readonly logger: Logger
 }): Console {
   const streams = new Set<EventStream>()
@@ -80,6 +83,7 @@ export function createConsole({
     version,
     links: pages.filter(({ parent }) => parent === undefined),
     search,
+    otherConsole,
   }
 
   async function respond(page: ConsolePage, request: ManagementRequest): Promise<ManagementResponse> {

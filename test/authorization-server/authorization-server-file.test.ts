@@ -32,6 +32,7 @@ management.port {"type":"integer","minimum":0,"maximum":65535}: port to listen o
 management.names? {"maxItems":100,"uniqueItems":true}: accepted host names, in addition to IP addresses, localhost and host
 management.names?[] {"type":"string","maxLength":253,"pattern":"^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$","x-is":"a host name without a port, such as gw-scopegate.gateways.svc"}: an accepted host name
 management.console? {"type":"boolean"}: whether the management port serves the console; default: true
+management.linkedConsole? {"type":"string","maxLength":2048,"pattern":"^https?://(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?(/[^\\s?#@\\\\]*)?$","format":"url","x-is":"a URL such as https://api.example.com, without user name, query or fragment"}: URL of the console of the other service, for a link on each page of the console
 management.adminTokenFile? {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: file with the tokens for the sign-in to the console, one per line, newest first; without this file, the console shows no clients and no grants
 scopes {"type":"string","minLength":1,"maxLength":4096,"x-path":true}: the scope catalogue
 protectedResources? {"maxItems":1000,"uniqueItems":true}: resources for which the server issues tokens, besides the API itself

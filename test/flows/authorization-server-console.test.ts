@@ -24,7 +24,8 @@ const folder = mkdtempSync(join(tmpdir(), 'scopegate-console-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
 const adminTokenFile = join(folder, 'admin-token')
 writeFileSync(adminTokenFile, TOKEN)
-const server = await startServer(t, { management: { host: '127.0.0.1', port: 0, adminTokenFile } })
+const management = { host: '127.0.0.1', port: 0, adminTokenFile, linkedConsole: 'http://127.0.0.1:9090' }
+const server = await startServer(t, { management })
 const { managementUrl } = server
 const obtain = async (name: string, person?: { readonly username: string; readonly password: string }) => {
   const client = await registerClient(server, { client_name: name })
@@ -45,6 +46,8 @@ const faults = recordPageFaults(context, managementUrl)
 /** Checks the open page, and its pictures in docs/images/. */
 async function check(t: Test, heading: string, { picture = '', scripts = 0 } = {}): Promise<void> {
   await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
+  const link = page.locator('nav a[href="http://127.0.0.1:9090"]')
+  t.same(await link.allTextContents(), ['Gateway'], 'the link to the other console')
   const length = Buffer.byteLength(await page.content())
   t.ok(length < MAX_PAGE_BYTES, `${heading}: ${length} bytes`)
   if (scripts > 0) await page.getByRole('button', { name: 'Pause updates' }).click()

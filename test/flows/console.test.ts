@@ -61,6 +61,7 @@ const { gateway, upstream, issuer } = await startGatewayUnderTest(t, {
   change: (config) => ({
     ...config,
     redis: { url: redis.url },
+    management: { ...config.management, linkedConsole: 'http://127.0.0.1:9091' },
     issuers: [...config.issuers, aJwtIssuerConfig(jwtIssuer.issuer)],
   }),
 })
@@ -91,6 +92,8 @@ for (const { path, heading, ...more } of PAGES)
     const { length } = (await response?.body()) ?? Buffer.from('')
     t.ok(length > 0 && length < MAX_PAGE_BYTES, `${length} bytes`)
     await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
+    const link = page.locator('nav a[href="http://127.0.0.1:9091"]')
+    t.same(await link.allTextContents(), ['Authorization server'], 'the link to the other console')
     if (!isStatic) await page.getByText(/^(?:Live|Updated)/).waitFor()
     // Otherwise an update could replace an element during the audit.
     if (!isStatic) await page.getByRole('button', { name: 'Pause updates' }).click()

@@ -22,11 +22,14 @@ export async function startAll(options: {
   readonly secretFile: string
 }): Promise<StartedServices> {
   const { start, baseUrl, dataDir, secretFile } = options
+  // Each console has a link to the other console, so this port must be known before the first program starts.
+  const management = await chooseManagementPort(options.port, process.env['SCOPEGATE_MANAGEMENT__PORT'])
   const [authorizationServer, demo] = await Promise.all([
     start('authorization server', 'authorization-server/main', {
       PORT: '0',
       SCOPEGATE_ISSUER: baseUrl,
       SCOPEGATE_MANAGEMENT__PORT: '0',
+      ...linkTo(management.port === '0' ? undefined : `http://127.0.0.1:${management.port}`),
       SCOPEGATE_DRAIN__DELAY: '0s',
       SCOPEGATE_DATA_DIR: dataDir,
       SCOPEGATE_GATEWAY_CLIENT__SECRET_FILE: secretFile,
@@ -40,11 +43,11 @@ export async function startAll(options: {
       LEARNING_PLATFORM_GATEWAY_ISSUER: baseUrl,
     }).ready,
   ])
-  const management = await chooseManagementPort(options.port, process.env['SCOPEGATE_MANAGEMENT__PORT'])
   const gateway = await start('gateway', 'gateway/main', {
     PORT: String(options.port),
     SCOPEGATE_BASE_URL: baseUrl,
     SCOPEGATE_MANAGEMENT__PORT: management.port,
+    ...linkTo(authorizationServer.managementUrl),
     ...(options.policiesDir === undefined ? {} : { SCOPEGATE_POLICIES: options.policiesDir }),
     SCOPEGATE_DRAIN__DELAY: '0s', // no load balancer reads readiness in `scopegate dev`
     SCOPEGATE_ISSUERS__0__ISSUER: baseUrl,
@@ -55,4 +58,9 @@ export async function startAll(options: {
     SCOPEGATE_UPSTREAMS__AUTHORIZATION_SERVER__URL: authorizationServer.url,
   }).ready
   return { gateway, authorizationServer, demo, takenManagementPort: management.taken }
+}
+
+/** With port 0, the address of a management port is unknown until the program listens. */
+function linkTo(console: string | undefined): Record<string, string> {
+  return console === undefined ? {} : { SCOPEGATE_MANAGEMENT__LINKED_CONSOLE: console }
 }

@@ -62,6 +62,7 @@ t.test('without a session, the console shows counts but no client and no grant',
   const overview = await send(`${console}/`)
   t.equal(overview.status, 200)
   t.notMatch(overview.text, evil.clientId)
+  t.notMatch(overview.text, 'Gateway</a>', 'without management.linkedConsole')
   t.match((await send(`${console}/?format=json`)).json, {
     issuer: server.baseUrl,
     store: 'sqlite',

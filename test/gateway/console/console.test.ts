@@ -27,6 +27,7 @@ t.test('the console shows the traffic, the routes and the rules of a route', asy
   t.match(overview, { status: 200, text: '<h1>Overview</h1>' })
   t.match(overview.headers.get('content-type'), 'text/html')
   t.ok(overview.text.length < 100_000)
+  t.notMatch(overview.text, 'Authorization server</a>', 'without management.linkedConsole')
   t.match(await json('/?format=json'), {
     redis: null,
     revocationStreams: null,
