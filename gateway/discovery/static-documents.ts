@@ -72,7 +72,7 @@ const AUTHORIZATION_SERVER = ['authorization_server_metadata', ENDPOINTS.authori
 
 /** Creates the document at `/`: a page for browsers, and links as JSON for other clients. */
 function landingDocument(
-  options: Omit<LandingPageOptions, 'exampleUrl' | 'headers'> & {
+  options: Omit<LandingPageOptions, 'examplePath' | 'headers'> & {
     readonly walkthrough: Pick<AuthWalkthroughOptions, 'routes' | 'resources'>
   },
 ): GatewayDocument {
@@ -94,7 +94,7 @@ function landingDocument(
   const page = createLazily(() =>
     landingPage({
       ...options,
-      exampleUrl: `${baseUrl}${exampleRoute(walkthrough)?.path ?? '/'}`,
+      examplePath: exampleRoute(walkthrough)?.path ?? '/',
       headers: [...LINKS, ...VARY_ACCEPT],
     }),
   )

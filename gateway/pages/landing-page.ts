@@ -10,8 +10,8 @@ export type LandingPageOptions = {
   readonly bundledAuthorizationServer: boolean
   readonly hasReference: boolean
   readonly hasLlms: boolean
-  /** URL of an operation that the example calls. */
-  readonly exampleUrl: string
+  /** Path of an operation that the example calls. */
+  readonly examplePath: string
   readonly headers: readonly string[]
 }
 
@@ -34,9 +34,9 @@ ${links(options).map(([path, title, text]) => html`<li><h3><a href="${path}">${t
 
 type Step = { readonly title: string; readonly text: Html | string; readonly code: string }
 
-function steps({ baseUrl, bundledAuthorizationServer, exampleUrl }: LandingPageOptions): readonly Step[] {
-  const discover = `curl ${baseUrl}${ENDPOINTS.protectedResourceMetadata}`
-  const call = `curl -H "Authorization: Bearer $ACCESS_TOKEN" \\\n  ${exampleUrl}`
+function steps({ baseUrl, bundledAuthorizationServer, examplePath }: LandingPageOptions): readonly Step[] {
+  const discover = `GET ${ENDPOINTS.protectedResourceMetadata}`
+  const call = `GET ${examplePath}\nAuthorization: Bearer …`
   if (!bundledAuthorizationServer)
     return [
       { title: 'Discover', text: 'The metadata of the API lists the issuers of its tokens.', code: discover },
@@ -51,12 +51,12 @@ function steps({ baseUrl, bundledAuthorizationServer, exampleUrl }: LandingPageO
     {
       title: 'Register',
       text: 'Any client can register with a redirect URI on the loopback interface.',
-      code: `curl ${baseUrl}${ENDPOINTS.registration} \\\n  -H 'Content-Type: application/json' \\\n  -d '{"client_name":"My client", …}'`,
+      code: `POST ${ENDPOINTS.registration}\n\n{"client_name":"My client",\n "redirect_uris":[…]}`,
     },
     {
       title: 'Ask the person',
       text: 'Open the authorization URL with PKCE in a browser. The person signs in and gives consent.',
-      code: `${baseUrl}${ENDPOINTS.authorization}\n  ?response_type=code&client_id=…\n  &code_challenge=…&code_challenge_method=S256`,
+      code: `GET ${ENDPOINTS.authorization}\n ?response_type=code\n &client_id=…\n &code_challenge=…\n &code_challenge_method=S256`,
     },
     {
       title: 'Exchange and call',

@@ -35,6 +35,7 @@ pre {
 .cards p:last-child, .cards pre:last-child, .panel > :last-child { margin-bottom: 0; }
 .panel h2 { margin-top: 0; }
 .panel .actions { margin: 0.5rem 0; }
+.panel form { margin: 0 0 1rem; }
 .steps { counter-reset: step; }
 .steps > li { counter-increment: step; }
 .steps h3::before {

@@ -6,7 +6,7 @@ h1 { margin: 0 0 1rem; font-size: 1.5rem; line-height: 1.25; overflow-wrap: anyw
 h2 { margin: 1.5rem 0 0.75rem; font-size: 1.125rem; }
 p { margin: 0 0 1rem; }
 bdi { overflow-wrap: anywhere; }
-a { color: var(--accent); text-underline-offset: 0.15em; }
+a { color: var(--accent); text-underline-offset: 0.25em; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 button {
   padding: 0.625rem 1rem; font: inherit; font-weight: 600; cursor: pointer;

@@ -43,6 +43,7 @@ table { width: 100%; margin: 0 0 1rem; background: var(--card); border: 1px soli
 th, td { padding: 0.375rem 0.75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { color: var(--quiet); font-size: 0.8125rem; }
 td { overflow-wrap: anywhere; }
+td time { white-space: nowrap; }
 .count { text-align: right; font-variant-numeric: tabular-nums; }
 @media (max-width: 56rem) {
   table, tbody, tr, td { display: block; }

@@ -256,6 +256,7 @@ t.test('/docs shows the texts of an upstream, and runs no script in them', async
     'the content security policy had nothing to block',
   )
   await page.getByRole('button', { name: 'Sign in' }).waitFor({ state: 'hidden' })
+  t.notOk(await page.getByText('Scopes to request').isVisible(), 'the scopes belong to the sign-in')
 })
 
 const ATTACKS: readonly (readonly [name: string, answer: (state: string) => Answer, says: RegExp])[] = [

@@ -239,6 +239,7 @@ function showAccess(text, isWrong = false) {
   document.getElementById('sign-out').hidden = token === undefined
   const canSignIn = settings.clientId !== undefined || settings.registers
   document.getElementById('sign-in').hidden = !canSignIn
+  scopesField.parentElement.hidden = !canSignIn
   const state =
     token === undefined
       ? 'Requests have no token.'
