@@ -36,12 +36,16 @@ export function decisionPage(state: ConsoleState): ConsolePage<DecisionData> {
       return { requestId, decisions }
     },
     render({ requestId, decisions }) {
+      if (requestId === '') return html`<p>${NO_REQUEST_ID}</p>`
       if (decisions.length === 0) return notFound(requestId)
       return html`<p>Request ID <code>${requestId}</code>${decisions.length > 1 && html`. This request ID occurs ${decisions.length} times. Trusted proxies chose it.`}</p>
 ${decisions.map(section)}`
     },
   }
 }
+
+const NO_REQUEST_ID =
+  'Write a request ID in the search field. Each response of the gateway has it in the header X-Request-Id.'
 
 function notFound(requestId: string): Html {
   return html`<p>The gateway has no record of the request ID <code>${requestId}</code>.</p>

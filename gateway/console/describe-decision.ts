@@ -3,7 +3,7 @@ import {
   formatAuthentication,
   formatScopeRule,
 } from '../../policy-engine/decide/describe-rules.ts'
-import type { Rejection } from '../../policy-engine/decide/rejection.ts'
+import type { Rejection, TokenFault } from '../../policy-engine/decide/rejection.ts'
 import { abbreviateList } from '../observability/abbreviate-list.ts'
 import { type AccessLogOptions, scopesOf } from '../observability/access-log.ts'
 import type { DecisionRecord } from '../observability/decision-recorder.ts'
@@ -99,6 +99,20 @@ function allowedWords({ entry, policy }: DecisionRecord): Words {
   return { rule: `The route allowed the request. ${by}${limits}`, client, policyOwner: NOTHING }
 }
 
+/** Names the settings of the operator that can reject a valid token. */
+function tokenSettings({ reason }: TokenFault): string {
+  const key = JWT_KEYS[reason]
+  return key === undefined
+    ? 'If the issuer is correct, check `issuers` and `resources` in gateway.yaml.'
+    : `If this is an access token of the issuer, check \`jwt.${key}\` of the issuer in gateway.yaml.`
+}
+
+const JWT_KEYS: Partial<Record<TokenFault['reason'], string>> = {
+  wrong_type: 'type',
+  wrong_algorithm: 'algorithms',
+  unknown_key: 'keys',
+}
+
 function rejectionWords(rejection: Rejection, { entry, policy }: DecisionRecord): Words {
   const route = policy === undefined ? 'the route' : `the route ${policy.name}`
   switch (rejection.rejected) {
@@ -126,7 +140,7 @@ function rejectionWords(rejection: Rejection, { entry, policy }: DecisionRecord)
           : ''
       return {
         rule: `The token is not valid: ${fault.reason}.${audience}`,
-        policyOwner: `${NOT_POLICY}The gateway validates each token, also on routes that need none. If the issuer is correct, check \`issuers\` and \`resources\` in gateway.yaml.`,
+        policyOwner: `${NOT_POLICY}The gateway validates each token, also on routes that need none. ${tokenSettings(fault)}`,
       }
     }
     case 'proof_invalid':
@@ -161,7 +175,7 @@ function rejectionWords(rejection: Rejection, { entry, policy }: DecisionRecord)
       return {
         rule: `The caller has reached the limit of ${rejection.limit} open WebSocket sessions.`,
         client: 'Close a WebSocket before you open another one.',
-        policyOwner: `${NOT_POLICY}The operator can change \`websockets.maxSessionsPerCaller\` in gateway.yaml.`,
+        policyOwner: `${NOT_POLICY}The operator can change \`websockets.sessionsPerCaller\` in gateway.yaml.`,
       }
     case 'route_unknown':
       return {

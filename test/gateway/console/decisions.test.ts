@@ -221,6 +221,8 @@ t.test('the page of a decision shows each request with the same request ID of a 
   t.match(await findDecisions(gateway.managementUrl, 'same-id'), [{ status: 404 }, { status: 401 }])
   t.match((await send(`${gateway.managementUrl}/console/decision?id=same-id`)).text, 'occurs 2 times')
   t.match((await send(`${gateway.managementUrl}/console/decision?id=other`)).text, 'has no record')
+  for (const query of ['', '?id=', '?id=+'])
+    t.match((await send(`${gateway.managementUrl}/console/decision${query}`)).text, 'Write a request ID')
 })
 
 t.test('the console explains requests as `scopegate explain --url`', async (t) => {
