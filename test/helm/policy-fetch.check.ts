@@ -315,6 +315,16 @@ function checkInside(): void {
     t.equal(status, 128)
     t.strictSame(requests, [])
   })
+  t.test('git in the sidecar is successful if it cannot write the time of the fetch', async (t) => {
+    const { git, folder: cwd } = sidecarGit(t)
+    const who = ['-c', 'user.name=team', '-c', 'user.email=team@example.org']
+    run(['git', 'init', '--quiet', cwd])
+    run(['git', '-C', cwd, ...who, 'commit', '--quiet', '--allow-empty', '--message', 'policies'])
+    // Outside of the sidecar, the folder /git does not exist.
+    const { status, stderr } = spawnSync(git, ['reset', '--hard', 'HEAD'], { cwd, encoding: 'utf8' })
+    t.match(stderr, '/git/.git/last-fetch')
+    t.equal(status, 0)
+  })
   t.test('git in the sidecar has the settings that limit its memory', async (t) => {
     const { git } = sidecarGit(t)
     const settings = ['core.bigFileThreshold', 'core.deltaBaseCacheLimit', 'pack.threads']

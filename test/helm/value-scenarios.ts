@@ -123,6 +123,8 @@ case "$1 $2" in
   "reset --hard") touch /git/.git/last-fetch ;;
   "fetch "*) [ "$(readlink current)" != ".worktrees/$(/usr/bin/git rev-parse 'FETCH_HEAD^{}')" ] || touch /git/.git/last-fetch ;;
 esac
+# git was successful, also if the volume has no space for the file.
+exit 0
 `
 /** The sidecar for a policy source from git. */
 const gitSidecar = (
