@@ -165,3 +165,22 @@ t.test('the metadata of a resource does not list the scopes of sources', async (
   t.match(json, { authorization_servers: [/^http/] })
   t.same((json as { readonly scopes_supported: unknown }).scopes_supported, ['courses:read'])
 })
+
+t.test('the console shows the tests of a policy source, and an example that passes', async (t) => {
+  const { start, write } = await setUp(t)
+  const { gateway } = await start()
+  const testsOf = async (source: string) => {
+    const { json } = await send(`${gateway.managementUrl}/console/route?name=${source}/p/all&format=json`)
+    return json['tests'] as { readonly example: string }
+  }
+  const { example } = await testsOf('courses')
+  t.match(example, 'expect: { decision: allow, route: all }')
+  write('courses', 'team.policy.yaml', policyOf('courses', example))
+  await gateway.reload('endpoint')
+  t.match(await testsOf('courses'), {
+    passed: 1,
+    failed: 0,
+    tests: [{ place: /courses.team\.policy\.yaml:10:5$/ }],
+  })
+  t.match(await testsOf('billing'), { passed: 0, failed: 0 })
+})
