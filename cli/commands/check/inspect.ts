@@ -77,6 +77,7 @@ function concerns({ location, related }: Diagnostic, files: ReadonlySet<string>)
 async function runTests(tests: readonly PolicyTest[], set: PolicySet): Promise<readonly Diagnostic[]> {
   if (tests.length === 0) return []
   const { runPolicyTests } = await import('../../../gateway/simulate/run-policy-tests.ts')
+  const { toSimulationPolicies } = await import('../../simulate/open-simulation-policies.ts')
   const nowSeconds = Math.floor(Date.now() / 1_000)
-  return runPolicyTests(tests, set, nowSeconds).flatMap(({ failures }) => failures)
+  return runPolicyTests(tests, toSimulationPolicies(set), nowSeconds).flatMap(({ failures }) => failures)
 }

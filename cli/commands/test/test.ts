@@ -8,6 +8,7 @@ import { usageError } from '../../failures.ts'
 import { findFolders, noteShippedConfig } from '../../find-folders.ts'
 import { openOrReport } from '../../open-policy-set.ts'
 import { measureCoverage } from '../../simulate/measure-coverage.ts'
+import { toSimulationPolicies } from '../../simulate/open-simulation-policies.ts'
 import { renderReasons } from '../../simulate/render-explanation.ts'
 import { renderCoverage, renderTests } from '../../simulate/render-tests.ts'
 import type { Terminal } from '../../terminal.ts'
@@ -26,12 +27,13 @@ export async function test(given: ParsedArguments, terminal: Terminal): Promise<
   const chosen = set.policies.tests.filter((one) => isChosen(one, given.text('filter'), paths.files))
   if (chosen.length === 0 && given.has('filter'))
     throw usageError('test', `no test has "${given.text('filter')}" in its name, policy, method or path`)
-  const results = runPolicyTests(chosen, set, nowSeconds)
+  const simulated = toSimulationPolicies(set)
+  const results = runPolicyTests(chosen, simulated, nowSeconds)
   const policies = new Set(chosen.map((one) => one.policy))
   const isPart = paths.files !== undefined || given.has('filter')
   const routes = set.compiled.routes.filter(({ policy }) => !isPart || policies.has(policy.policy))
   const coverage = given.has('coverage') ? measureCoverage(routes, results) : undefined
-  const explain = (result: TestResult): string => renderReasons(explainTest(result, set, nowSeconds))
+  const explain = (result: TestResult): string => renderReasons(explainTest(result, simulated, nowSeconds))
   if (given.has('json'))
     terminal.out.write(`${JSON.stringify(toJson(results, coverage, explain), undefined, 2)}\n`)
   else {

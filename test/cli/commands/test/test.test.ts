@@ -227,3 +227,17 @@ t.test('a test can state the mode of its request', async (t) => {
   t.equal(wrong.code, 4)
   t.match(wrong.out, /mode +DENY +decision: only the proxy serves this route/)
 })
+
+t.test('test and check follow docs.enabled, as the gateway does', async (t) => {
+  const tests = withTest('request: { method: GET, path: /docs }\nexpect: { decision: deny, status: 404 }\n')
+  const folder = aPolicyFolder(t, tests)
+  for (const command of ['test', 'check']) {
+    const codes = []
+    for (const enabled of ['true', 'false']) {
+      const terminal = aTerminal({ folder, env: { SCOPEGATE_DOCS__ENABLED: enabled } })
+      codes.push(await main([command], terminal))
+    }
+    t.not(codes[0], 0, `${command}: the gateway serves a page`)
+    t.equal(codes[1], 0, `${command}: no page`)
+  }
+})
