@@ -37,6 +37,12 @@ t.test('scopegate prints a usage error as JSON with --json', async (t) => {
     [['explain', 'GET', '--json'], /takes METHOD PATH/],
     [['explain', 'GET', '/a', '--json', '--jsn'], /has no option --jsn/],
     [['explain', 'GET', '/a', '--scope', 'a', '--anonymous', '--json'], /--anonymous/],
+    [['check', '--watch', '--json'], /--watch supports only/],
+    [['check', '--source', 'a', '--json'], /no policy source "a"/],
+    [['diff', 'policies', '--json'], /takes OLD and NEW/],
+    [['diff', 'policies', 'no-such-revision', '--json'], /neither a folder nor a known git revision/],
+    [['doctor', 'example', '--json'], /not an http or https URL/],
+    [['import', 'openapi.json', '--prefix', 'a', '--json'], /--prefix/],
   ] as const) {
     const { status, stdout, stderr } = scopegate(...args)
     t.equal(status, 2, args.join(' '))

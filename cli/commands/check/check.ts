@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { readPackageVersion } from '../../../platform/process/package-version.ts'
 import type { ParsedArguments } from '../../command.ts'
+import { usageError } from '../../failures.ts'
 import { findFolders, noteShippedConfig } from '../../find-folders.ts'
 import type { Terminal } from '../../terminal.ts'
 import { readCheckPaths } from './check-paths.ts'
@@ -14,7 +15,6 @@ import { type CheckReport, isTestFailure } from './report.ts'
 import { runOnChange } from './watch.ts'
 
 const EXIT_OK = 0
-const EXIT_USAGE = 2
 const EXIT_INVALID = 3
 const EXIT_FAILED = 4
 
@@ -32,32 +32,29 @@ export type CheckOptions = InspectOptions & {
 
 /**
  * Runs `scopegate check`: one check, repeated checks (`--watch`), or the page of a code (`--explain`).
- * @returns the exit code: 2 for wrong arguments, otherwise as {@link check}.
+ * @returns the exit code as {@link check}.
+ * @throws {BootError} ERR_USAGE.
  */
 export async function runCheck(given: ParsedArguments, terminal: Terminal): Promise<number> {
-  const usageError = (text: string) => {
-    terminal.err.write(`scopegate: ${text}. See: scopegate check --help\n`)
-    return EXIT_USAGE
-  }
   const code = given.text('explain')
   if (code !== undefined) {
     const page = readErrorPage(code.toUpperCase())
-    if (page === undefined) return usageError(`unknown code: ${JSON.stringify(code)}`)
+    if (page === undefined) throw usageError('check', `unknown code: ${JSON.stringify(code)}`)
     terminal.out.write(page.text)
     return EXIT_OK
   }
   const format = CHECK_FORMATS.find((one) => one === given.text('format'))
   if (given.has('json') && format !== undefined && format !== 'json')
-    return usageError(`use either --json or --format ${format}`)
+    throw usageError('check', `use either --json or --format ${format}`)
   if (given.has('watch') && (given.has('json') || (format ?? 'pretty') !== 'pretty'))
-    return usageError('--watch supports only the pretty format: remove --json or --format')
+    throw usageError('check', '--watch supports only the pretty format: remove --json or --format')
   if (given.has('policies') && given.positionals.length > 0)
-    return usageError('use either PATH or --policies')
+    throw usageError('check', 'use either PATH or --policies')
   const paths =
     given.positionals.length === 0 ? undefined : readCheckPaths(given.positionals, terminal.folder)
-  if (paths !== undefined && 'wrong' in paths) return usageError(paths.wrong)
+  if (paths !== undefined && 'wrong' in paths) throw usageError('check', paths.wrong)
   if (given.has('source') && (given.has('policies') || paths !== undefined))
-    return usageError('use either --source or the folder of its policies')
+    throw usageError('check', 'use either --source or the folder of its policies')
   const folders = { ...findFolders(given, terminal), ...paths }
   noteShippedConfig(folders, terminal)
   const options: CheckOptions = {

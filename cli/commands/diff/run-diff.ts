@@ -1,5 +1,6 @@
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
 import type { ParsedArguments } from '../../command.ts'
+import { usageError } from '../../failures.ts'
 import { findFolders } from '../../find-folders.ts'
 import { fetchLivePolicies } from '../../live-policies.ts'
 import type { Terminal } from '../../terminal.ts'
@@ -11,7 +12,6 @@ import { type ChangeKind, countChanges, renderDiff } from './render-diff.ts'
 
 const EXIT_SAME = 0
 const EXIT_DIFFERS = 1
-const EXIT_USAGE = 2
 const EXIT_INVALID = 3
 
 export async function runDiff(given: ParsedArguments, terminal: Terminal): Promise<number> {
@@ -20,17 +20,13 @@ export async function runDiff(given: ParsedArguments, terminal: Terminal): Promi
   const wanted = live === undefined ? 2 : 1
   if (given.positionals.length !== wanted) {
     const what = live === undefined ? 'OLD and NEW' : 'only NEW with --live'
-    err.write(`scopegate: \`scopegate diff\` takes ${what}. See: scopegate diff --help\n`)
-    return EXIT_USAGE
+    throw usageError('diff', `\`scopegate diff\` takes ${what}`)
   }
   const where = { ...terminal, folders: findFolders(given, terminal) }
   const opened: OpenedSide[] = live === undefined ? [] : [await openLive(live)]
   for (const word of given.positionals) opened.push(await openSide(word, where))
   const unknown = opened.flatMap((one) => ('unknown' in one ? [one.unknown] : []))
-  if (unknown.length > 0) {
-    for (const text of unknown) err.write(`scopegate: ${text}\n`)
-    return EXIT_USAGE
-  }
+  if (unknown.length > 0) throw usageError('diff', unknown.join('; '))
   const problems = opened.flatMap((one) => ('problems' in one ? one.problems : []))
   const [old, now] = opened.flatMap((one) => ('side' in one ? [one] : []))
   if (old === undefined || now === undefined) {

@@ -4,21 +4,21 @@ import { styleText } from 'node:util'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import type { ParsedArguments } from '../../command.ts'
+import { usageError } from '../../failures.ts'
 import type { Terminal } from '../../terminal.ts'
 import { createReport, type Finding } from './checks.ts'
 import { examine } from './examine.ts'
 import { createHttpClient } from './http-client.ts'
 
 const EXIT_FAULTS = 1
-const EXIT_USAGE = 2
 
 /**
  * Examines a gateway from the outside.
- * @returns the exit code: 0 without faults, 1 with faults, 2 for an invalid URL or path.
- * @throws {BootError} when the file of --ca cannot be read.
+ * @returns the exit code: 0 without faults, 1 with faults.
+ * @throws {BootError} when the file of --ca cannot be read. ERR_USAGE for an invalid URL or path.
  */
 export async function doctor(given: ParsedArguments, terminal: Terminal): Promise<number> {
-  const { out, err, colour, folder } = terminal
+  const { out, colour, folder } = terminal
   const address = readBaseUrl(given.positionals[0] ?? '')
   const resourcePath = given.text('resource') ?? ''
   const protectedPath = given.text('path')
@@ -28,10 +28,7 @@ export async function doctor(given: ParsedArguments, terminal: Terminal): Promis
       : [resourcePath || '/', protectedPath ?? '/'].find((path) => !path.startsWith('/')) === undefined
         ? undefined
         : 'a path must start with /'
-  if (address === undefined || wrong !== undefined) {
-    err.write(`scopegate: ${wrong}. See: scopegate doctor --help\n`)
-    return EXIT_USAGE
-  }
+  if (address === undefined || wrong !== undefined) throw usageError('doctor', String(wrong))
   const authority = readAuthority(given.text('ca'), folder)
   const asJson = given.has('json')
   const report = createReport((finding) => {

@@ -7,6 +7,7 @@ import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnost
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import { POLICY_SUFFIX } from '../../../policy-engine/load/policy-sources.ts'
 import type { ParsedArguments } from '../../command.ts'
+import { usageError } from '../../failures.ts'
 import { findFolders, noteShippedConfig } from '../../find-folders.ts'
 import { foldNotes } from '../../fold-notes.ts'
 import { writeCatalogue } from '../../openapi/catalogue-entries.ts'
@@ -21,7 +22,6 @@ import { importContract, nameFromFile } from './import.ts'
 
 const EXIT_OK = 0
 const EXIT_FAILED = 1
-const EXIT_USAGE = 2
 const EXIT_INVALID = 3
 
 /**
@@ -46,10 +46,7 @@ export async function runImport(given: ParsedArguments, terminal: Terminal): Pro
     hasErrors(document.diagnostics) ? undefined : document.value,
     (file) => resolve(folder, file),
   )
-  if ('wrong' in choices) {
-    err.write(`scopegate: ${choices.wrong}. See: scopegate import --help\n`)
-    return EXIT_USAGE
-  }
+  if ('wrong' in choices) throw usageError('import', choices.wrong)
   const policy = given.text('check')
   if (policy !== undefined)
     return checkDrift(
