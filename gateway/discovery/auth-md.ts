@@ -50,7 +50,7 @@ issuers below, which other organizations may run. Their metadata describes how a
       : foreignSteps(options, call)),
     `## Scopes
 
-Request only the scopes that you need. /openapi.json lists the scopes of each operation. \`scopes_supported\` of the resource metadata
+Request only the scopes that you need. \`/openapi.json\` lists the scopes of each operation. \`scopes_supported\` of the resource metadata
 lists the scopes to begin with, and can lack other scopes. A 403 \`insufficient_scope\` names the missing scope: authorize again with
 your previous scopes and the missing scope.
 

@@ -94,7 +94,7 @@ function landingDocument(
   const page = createLazily(() =>
     landingPage({
       ...options,
-      examplePath: exampleRoute(walkthrough)?.path ?? '/',
+      examplePath: exampleRoute(walkthrough)?.path ?? '/…',
       headers: [...LINKS, ...VARY_ACCEPT],
     }),
   )

@@ -100,7 +100,7 @@ ${
   )}</div></fieldset></details>
 <p class="actions"><button type="button" id="sign-in">Sign in</button>
 <button type="button" id="sign-out" class="quiet" hidden>Sign out</button></p>
-<details><summary>Use another access token</summary>
+<details><summary>Use an existing access token</summary>
 <form id="own-token"><label for="token">Access token</label>
 <input type="password" id="token" name="token" autocomplete="off" spellcheck="false"><button>Use this token</button></form></details>
 <p class="hint">This page keeps tokens only in its memory. It revokes the tokens of a sign-in when you sign in again, reload or leave the page.</p>

@@ -34,7 +34,7 @@ export const CONSOLE_SCRIPT = `
     status.textContent = 'Connecting'
     source = new EventSource(address)
     source.addEventListener('page', (event) => {
-      status.textContent = 'Updated ' + new Date().toLocaleTimeString()
+      status.textContent = 'Updated ' + new Date().toISOString().slice(11, 19) + ' UTC'
       update(JSON.parse(event.data))
     })
     source.onopen = () => { status.textContent = 'Live' }

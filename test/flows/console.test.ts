@@ -140,6 +140,7 @@ t.test('an open page shows new values, keeps the focus, and can be paused', asyn
   await send(`${url}/api/small`, { body: 'x' })
   await row.getByRole('cell').nth(4).getByText('1', { exact: true }).waitFor()
   t.equal(await page.evaluate<string>('document.activeElement.textContent'), 'test/small')
+  t.match(await page.getByText(/^Updated/).textContent(), /^Updated [\d:]{8} UTC$/)
   await page.getByRole('button', { name: 'Pause updates' }).click()
   await page.getByText('Paused').waitFor()
   t.match(await (await page.request.get(`${managementUrl}/livez`)).text(), 'ok')

@@ -135,7 +135,7 @@ async function signIn(page: Page): Promise<LooseJson> {
 }
 
 async function useToken(page: Page, token: string): Promise<void> {
-  await page.getByText('Use another access token').click()
+  await page.getByText('Use an existing access token').click()
   await page.getByLabel('Access token', { exact: true }).fill(token)
   await page.getByRole('button', { name: 'Use this token' }).click()
 }

@@ -133,6 +133,20 @@ t.test('every page has a strict content security policy, and no other page can f
   }
 })
 
+t.test('/ shows an example of a request, also if each route is a template', async (t) => {
+  for (const [path, shown] of [
+    ['/api/plain', 'GET /api/plain\n'],
+    ['/api/items/{id}', 'GET /…\n'],
+  ] as const) {
+    const policy = POLICY.replace(
+      /routes:[\s\S]*/,
+      `routes: [{ name: one, match: { methods: [GET], path: "${path}" } }]`,
+    )
+    const { gateway } = await startGatewayUnderTest(t, { policy })
+    t.match(await (await fetch(gateway.url, { headers: BROWSER })).text(), shown)
+  }
+})
+
 t.test('/docs connects only to its own origin and to the first issuer of each resource', async (t) => {
   const startWith = (clientId: string | undefined) =>
     startGatewayUnderTest(t, {
