@@ -77,7 +77,7 @@ const projected = (chart: ChartView, component: Component) =>
   chart
     .volume(component, 'secrets')
     ?.projected?.sources.map(({ secret }) => [secret?.name, ...(secret?.items ?? [])])
-const selector = (component: Component, name: string) => ({
+const selector = (component: Component | 'test', name: string) => ({
   'app.kubernetes.io/name': name,
   'app.kubernetes.io/instance': 'gw',
   'app.kubernetes.io/component': component,
@@ -232,6 +232,8 @@ const utilization = (name: string, averageUtilization: number) => ({
 })
 
 const tcp = (...ports: readonly (string | number)[]) => ports.map((port) => ({ port, protocol: 'TCP' }))
+/** The pod of `helm test` as a peer of a NetworkPolicy. */
+const TEST_PEER = { podSelector: { matchLabels: selector('test', 'scopegate') } }
 const DNS = { ports: ['UDP', 'TCP'].map((protocol) => ({ port: 53, protocol })) }
 
 const monitorOf = (of: string) => ({
@@ -2017,9 +2019,15 @@ export const SCENARIOS: readonly Scenario[] = [
           ingress: [
             {
               ports: tcp('http'),
-              from: [{ podSelector: { of: one === 'gateway' ? 'gateway' : 'server' } }],
+              from: [
+                { podSelector: { of: one === 'gateway' ? 'gateway' : 'server' } },
+                ...(one === 'gateway' ? [TEST_PEER] : []),
+              ],
             },
-            { ports: tcp('management'), from: [{ podSelector: { of: 'metrics' } }] },
+            {
+              ports: tcp('management'),
+              from: [{ podSelector: { of: 'metrics' } }, ...(one === 'gateway' ? [TEST_PEER] : [])],
+            },
             { ports: tcp(ingress) },
           ],
           egress: [DNS, { ports: tcp(...dialled) }, { ports: tcp(egress) }],
@@ -2850,6 +2858,7 @@ export const SCENARIOS: readonly Scenario[] = [
           [
             { podSelector: { of: 'ingress' } },
             { podSelector: { matchLabels: selector('canary', 'scopegate') } },
+            TEST_PEER,
           ],
           [
             { podSelector: { matchLabels: selector('gateway', 'scopegate') } },
