@@ -67,7 +67,7 @@ export const GATEWAY_ERRORS: Readonly<Record<GatewayErrorCode, ErrorExplanation>
     title: 'The access token lacks a scope',
     causes: ['The token is valid, but the operation requires a scope that the token does not have.'],
     client: [
-      'Start a new authorization with your previous scopes and the scopes in the member scope of the body.',
+      'Start a new authorization with your previous scopes and the required scopes. The member scope of the body lists the required scopes.',
       'Do not refresh the token: a refresh adds no scopes.',
     ],
     operator: [
