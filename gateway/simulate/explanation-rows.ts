@@ -147,7 +147,7 @@ function tokenRow(
     ...(typeof claims['client_id'] === 'string' ? [`client ${claims['client_id']}`] : []),
     ...(typeof claims['sub'] === 'string' ? [`subject ${claims['sub']}`] : []),
     ...(caller === undefined ? [] : [describeExpiry(caller.expiresAtSeconds - nowSeconds)]),
-    `audience ${abbreviateList([claims['aud']].flat().map(String)).join(' ')}`,
+    `audience ${abbreviateList([claims['aud'] ?? '(absent)'].flat().map(textOf)).join(' ')}`,
     ...(found?.reason === 'wrong_audience' ? [`expected ${found.expected}`] : []),
   ]
   return [
@@ -155,6 +155,11 @@ function tokenRow(
     found === undefined ? 'ok' : 'DENY',
     `${found === undefined ? '' : `${found.reason}  `}${details.join('  ')}`,
   ]
+}
+
+/** Returns a string unchanged. `String()` throws for the objects of policy files, because they have no prototype. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 function authenticationRows(

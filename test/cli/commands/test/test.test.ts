@@ -92,6 +92,22 @@ t.test('test reports each different part of an expectation with its own code', a
   }
 })
 
+t.test('test explains a token whose audience is not text', async (t) => {
+  const patch = 'request: { method: PATCH, path: /api/courses/42 }\n'
+  for (const [aud, audience] of [
+    ['{}', '{}'],
+    ['[7, { of: x }]', '7 {"of":"x"}'],
+    ['null', '(absent)'],
+  ] as const) {
+    const { code, out } = await run(
+      t,
+      withTest(`${patch}token: { aud: ${aud} }\nexpect: { decision: allow }\n`),
+    )
+    t.equal(code, 4, out)
+    t.match(out, `  audience ${audience}`)
+  }
+})
+
 t.test('test treats a token as valid unless its claims make it invalid', async (t) => {
   const patch = 'request: { method: PATCH, path: /api/courses/42 }\n'
   for (const token of [
