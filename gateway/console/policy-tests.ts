@@ -14,6 +14,8 @@ import type { Snapshot } from '../snapshot/route.ts'
 
 /** Maximum number of tests in one reply. */
 export const MAX_TESTS = 40
+/** A reply contains no further tests when its tests have this length as JSON. The claims of one test can have 256 KiB. */
+const MAX_REPORT_CHARACTERS = 131_072
 
 /** Numbers of tests. */
 export type TestCounts = { readonly passed: number; readonly failed: number }
@@ -29,7 +31,7 @@ export type TestSummary = {
 /** The tests of one route. Plain data. */
 export type RouteTests = TestCounts & {
   readonly hash: string
-  /** Failed tests first, at most `MAX_TESTS`. */
+  /** Failed tests first, at most `MAX_TESTS`. Fewer tests if they are long. */
   readonly tests: readonly TestReport[]
   /** Text of a test that passes, for a route without tests. null: the route has tests, or needs more than scopes. */
   readonly example: string | null
@@ -144,7 +146,9 @@ function* reportTests(
   { policies, nowSeconds }: Run,
 ): Steps<readonly TestReport[]> {
   const reports: TestReport[] = []
+  let characters = 0
   for (const test of tests) {
+    if (characters > MAX_REPORT_CHARACTERS) break
     yield
     const result = runPolicyTest(test, policies, nowSeconds)
     const { it, request, expect, token = null, source } = test
@@ -153,7 +157,9 @@ function* reportTests(
         ? null
         : { text: formatDiagnostics(result.failures), rules: explainTest(result, policies, nowSeconds) }
     const place = describeLocation({ ...source, length: 1, text: undefined })
-    reports.push({ it, request, token, expect, place, failure })
+    const report = { it, request, token, expect, place, failure }
+    characters += JSON.stringify(report).length
+    reports.push(report)
   }
   return reports
 }

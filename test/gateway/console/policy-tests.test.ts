@@ -63,6 +63,17 @@ t.test('the page of a route shows its tests, and a failed test with its reason',
   t.match(markup, />1 failed<\/span>, <span class="words">1 passed</)
 })
 
+t.test('a page shows fewer tests if the tests are long', async (t) => {
+  const test = `  - it: has long claims
+    request: { method: GET, path: /api/courses }
+    token: { scope: "courses:read", text: "${'x'.repeat(50_000)}" }
+    expect: { decision: allow }
+`
+  const { gateway } = await startGatewayUnderTest(t, { policy: `${POLICY}tests:\n${test.repeat(5)}` })
+  const { text } = await send(`${gateway.managementUrl}/console/route?name=test/list-courses`)
+  t.match(text, '5 tests; 3 are shown, failed tests first.')
+})
+
 t.test('the console shows the results of the active policies', async (t) => {
   const { gateway } = await startGatewayUnderTest(t, { policy: POLICY + TESTS })
   const counts = async () => {
