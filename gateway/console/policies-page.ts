@@ -93,7 +93,7 @@ ${excerpt(failure.errors)}`
 
 function excerpt({ count, first, text }: Errors): Html | undefined {
   if (first === null) return undefined
-  return html`<pre class="excerpt">${text}</pre>
+  return html`<pre>${text}</pre>
 <p>${count > SHOWN_ERRORS && `${count} errors; the first ${SHOWN_ERRORS} are shown. `}About this error: ${docLink(`errors/${first.code}.md`)}</p>`
 }
 

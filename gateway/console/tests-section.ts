@@ -27,7 +27,7 @@ export function describeCounts({ passed, failed }: TestCounts): Html | string {
 /** Returns the failed tests with their reasons, and a table of all tests. */
 export function testResults(counts: TestCounts, tests: readonly TestReport[]): Html {
   const all = counts.passed + counts.failed
-  return html`${tests.map(({ failure }) => failure !== null && html`<pre class="excerpt">${failure.text}</pre>${failure.rules.length > 0 && explanationTable(failure.rules)}`)}
+  return html`${tests.map(({ failure }) => failure !== null && html`<pre>${failure.text}</pre>${failure.rules.length > 0 && explanationTable(failure.rules)}`)}
 ${all > tests.length && html`<p>${all} tests; ${tests.length} are shown, failed tests first.</p>`}${table(COLUMNS, tests.map(toCells))}`
 }
 

@@ -56,7 +56,6 @@ td time { white-space: nowrap; }
 }
 code { font: 0.8125rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; overflow-wrap: anywhere; }
 pre { margin: 0 0 1rem; padding: 0.75rem 1rem; background: var(--card); border: 1px solid var(--line); border-radius: 0.5rem; font: 0.8125rem/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
-@media (min-width: 56rem) { pre.excerpt { white-space: pre; } }
 dl { background: var(--card); }
 dl div { padding: 0.375rem 1rem; }
 @media (min-width: 56rem) { dl div { display: grid; grid-template-columns: 15rem 1fr; gap: 1rem; } td:first-child:not(:has(time)) { min-width: 11rem; } }

@@ -36,7 +36,7 @@ const PAGES = [
   { path: '/console/nothing', heading: 'Page not found', isStatic: true },
 ] as const
 
-/** Two tests of `test/either`, of which one fails, and a test that matches no route. */
+/** Two tests of `test/either`, of which one fails, and a test with a long name that matches no route. */
 const TESTS = `tests:
   - it: allows a token with a scope of each list
     request: { method: GET, path: /api/either }
@@ -46,7 +46,7 @@ const TESTS = `tests:
     request: { method: GET, path: /api/either }
     token: { scope: "courses:read" }
     expect: { decision: allow, route: either }
-  - it: allows a path that does not exist
+  - it: allows a path that does not exist ${'x'.repeat(200)}
     request: { method: GET, path: /api/eihter }
     expect: { decision: allow }
 `
