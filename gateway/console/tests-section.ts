@@ -38,14 +38,14 @@ ${tests === null ? html`<p>${NO_RESULTS}</p>` : sectionBody(tests, file)}
 <p class="quiet-text">The gateway runs the tests in policy files with its active policies. It does not read files with the name <code>*_test.yaml</code>: run <code>scopegate test</code> for these tests. ${docLink('policies.md')}</p></section>`
 }
 
-export const NO_RESULTS = 'The results of the tests are not available yet. Try again in some seconds.'
+export const NO_RESULTS = 'The results of the tests are not available yet. Try again in a few seconds.'
 
 function sectionBody({ tests, example, ...counts }: RouteTests, file: string): Html {
   if (tests.length > 0)
     return html`<p>${describeCounts(counts)}</p>
 ${testResults(counts, tests)}`
   return html`<p>No test in a policy file belongs to this route.</p>
-${example !== null && html`<p>Add this test to <code>tests</code> of <code>${file}</code>, and tests of requests that the route denies:</p><pre>${example}</pre>`}`
+${example !== null && html`<p>Add this test to the list <code>tests</code> of <code>${file}</code>. Also add tests of requests that the route denies.</p><pre>${example}</pre>`}`
 }
 
 function toCells({ failure, it, request, token, expect, place }: TestReport): readonly (Html | string)[] {
