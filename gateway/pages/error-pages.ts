@@ -29,7 +29,7 @@ ${errorGuides(options).map(
 <thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">Meaning</th></tr></thead>
 <tbody>${[...codes].map(
     ([code, { statuses, title }]) =>
-      html`<tr><td><a href="${ERRORS_PATH}/${code}"><code>${code}</code></a></td><td>${statuses.join(', ')}</td><td>${title}</td></tr>\n`,
+      html`<tr><td><a href="${ERRORS_PATH}/${code}"><code>${breakable(code)}</code></a></td><td>${statuses.join(', ')}</td><td>${title}</td></tr>\n`,
   )}</tbody>
 </table></div>`,
 )}`
@@ -40,6 +40,11 @@ ${errorGuides(options).map(
     hasReference: true,
     body,
   })
+}
+
+/** Allows line breaks after the underscores of a code. */
+function breakable(code: string): Html {
+  return html`${code.split('_').map((word, index) => html`${index > 0 && html`_<wbr>`}${word}`)}`
 }
 
 /**

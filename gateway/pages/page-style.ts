@@ -52,7 +52,9 @@ pre {
 .scroll { overflow-x: auto; margin: 0 0 1rem; }
 table { width: 100%; border-collapse: collapse; font-size: 0.9375rem; }
 th, td { padding: 0.5rem 0.75rem 0.5rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
-td { min-width: 6rem; }
+td { min-width: 5rem; }
+td:first-child { min-width: 7.5rem; }
+th:last-child, td:last-child { padding-right: 0; }
 label { display: block; margin: 0 0 0.25rem; font-weight: 600; }
 input[type="text"], input[type="search"], input[type="password"], textarea, select {
   display: block; width: 100%; margin: 0 0 1rem; padding: 0.5rem 0.625rem; font: inherit;

@@ -112,6 +112,7 @@ t.test('/ and /auth.md have one representation for browsers and one for programs
       tags.add(response.headers.get('etag'))
     }
   t.match(await (await fetch(`${gateway.url}/auth.md`)).text(), `${BASE_URL}/docs/errors explains each code.`)
+  t.match(await (await fetch(`${gateway.url}/docs/errors`)).text(), '<code>invalid_<wbr>request</code>')
   t.equal(tags.size, 4, 'an entity tag of one representation does not match another')
 })
 
