@@ -50,15 +50,12 @@ export function mergeKeys(
   const issuers = Map.groupBy(lists.flat(), ({ issuer }) => issuer)
   return new Map(
     [...issuers].map(([issuer, lists]) => {
-      const same = Map.groupBy(
-        lists.flatMap(({ keys }) => keys),
-        (key) => JSON.stringify(key),
-      )
+      // A process can have keys that differ only in the part of the key ID that the list does not contain.
+      const texts = lists.flatMap(({ keys }) => [...new Set(keys.map((key) => JSON.stringify(key)))])
+      const same = Map.groupBy(texts, (text) => text)
       return [
         issuer,
-        [...same.values()].flatMap(([key, ...others]) =>
-          key === undefined ? [] : [{ ...key, processes: 1 + others.length }],
-        ),
+        [...same].map(([text, { length }]) => ({ ...(JSON.parse(text) as ListedKey), processes: length })),
       ]
     }),
   )
