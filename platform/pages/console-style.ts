@@ -43,7 +43,6 @@ table { width: 100%; margin: 0 0 1rem; background: var(--card); border: 1px soli
 th, td { padding: 0.375rem 0.75rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 th { color: var(--quiet); font-size: 0.8125rem; }
 td { overflow-wrap: anywhere; }
-td time { white-space: nowrap; }
 .count { text-align: right; font-variant-numeric: tabular-nums; }
 @media (max-width: 56rem) {
   table, tbody, tr, td { display: block; }
@@ -80,7 +79,7 @@ textarea { font-family: ui-monospace, Menlo, Consolas, monospace; }
 button { padding: 0.375rem 0.75rem; border-radius: 0.375rem; }
 .pages { display: flex; gap: 1rem; align-items: baseline; }
 .access { margin: 0 0 0 auto; }
-@media (min-width: 56rem) { .words, td .state { overflow-wrap: normal; } }
+@media (min-width: 56rem) { .words, td .state { overflow-wrap: normal; } td time { white-space: nowrap; } }
 form.sign-in { max-width: 28rem; }
 form.sign-in p { margin: 0 0 0.75rem; }
 `
