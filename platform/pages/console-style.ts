@@ -66,7 +66,7 @@ form.filter p.wide { flex: 1 1 18rem; }
   form.filter p { max-width: 16rem; } form.filter p.wide { max-width: 32rem; }
   form.filter p:has(select) { min-width: max-content; }
 }
-form.search { display: flex; gap: 0.375rem; flex: 1 1 14rem; max-width: 30rem; margin: 0 0 0 auto; }
+form.search { display: flex; gap: 0.375rem; flex: 1 1 11rem; max-width: 30rem; margin: 0 0 0 auto; }
 form.search input { flex: 1 1 auto; min-width: 0; }
 label { display: block; font-size: 0.8125rem; font-weight: 600; }
 input[type="text"], input[type="search"], input[type="password"], select, textarea {
