@@ -41,6 +41,7 @@ const ENDS: Readonly<Record<string, string>> = {
   folder: '../policies/billing',
   keyFile: './tls.key',
   keyId: 'key-1',
+  lastFetchFile: '../policies/.git/last-fetch',
   linkedConsole: 'https://console.example.com',
   logo: './logo.svg',
   name: 'Learning platform',
