@@ -1,4 +1,7 @@
 import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t from 'tap'
 
 const INSIDE = 'SCOPEGATE_CHECK_NAMESPACE'
@@ -21,11 +24,15 @@ function enter(file: string): void {
     t.fail('containers need root (mounts, user ids): run the checks as root, for example with sudo')
     return
   }
+  // PostgreSQL and the services run as other users, which possibly cannot access the folder of the checkout.
+  const folder = mkdtempSync(join(tmpdir(), 'scopegate-namespaces-'))
+  chmodSync(folder, 0o711)
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const namespaces = ['--mount', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
   t.spawn(
     'unshare',
     [...namespaces, process.execPath, ...process.execArgv, file],
-    { env: { ...process.env, [INSIDE]: '1', TMPDIR: t.testdir() }, timeout: 600_000 },
+    { env: { ...process.env, [INSIDE]: '1', TMPDIR: folder }, timeout: 600_000 },
     'in separate namespaces',
   )
 }
