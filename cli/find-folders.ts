@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { findConfigDir, requireConfigDir } from '../platform/config/config-dir.ts'
+import { displayPath } from '../platform/diagnostics/display-path.ts'
 import type { ParsedArguments } from './command.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -54,14 +55,14 @@ function named(configDir: string): ConfigFolder {
  * the package.
  */
 export function noteShippedConfig(
-  { usesPackageConfig, policiesDir }: Folders,
-  { err }: Terminal,
+  { usesPackageConfig, configDir, policiesDir }: Folders,
+  { err, folder }: Pick<Terminal, 'err' | 'folder'>,
   readsPolicies: boolean = policiesDir === undefined,
 ): void {
   if (!usesPackageConfig) return
   const used = readsPolicies ? 'the configuration and the policies' : 'the configuration'
   err.write(
-    `scopegate: found no config/gateway.yaml in this folder, so the command uses ${used} of the Scopegate package. To use your configuration: --config DIR. To create a configuration: scopegate init\n`,
+    `scopegate: found no config/gateway.yaml in ${folder}, so the command uses ${used} of the Scopegate package (${displayPath(configDir, folder)}). To use your configuration: --config DIR. To create a configuration: scopegate init\n`,
   )
 }
 

@@ -4,7 +4,7 @@ import type { SimulationPolicies } from '../../gateway/simulate/simulate.ts'
 import type { JwtRules } from '../../gateway/tokens/jwt/jwt-rules.ts'
 import type { ParsedArguments } from '../command.ts'
 import { usageError } from '../failures.ts'
-import { findFolders } from '../find-folders.ts'
+import { findFolders, noteShippedConfig } from '../find-folders.ts'
 import { fetchLivePolicies } from '../live-policies.ts'
 import { openOrReport, type PolicySet } from '../open-policy-set.ts'
 import type { Terminal } from '../terminal.ts'
@@ -22,7 +22,9 @@ export async function openSimulationPolicies(
 ): Promise<SimulationPolicies | undefined> {
   const url = given.text('url')
   if (url === undefined) {
-    const set = await openOrReport(findFolders(given, terminal), given, terminal)
+    const folders = findFolders(given, terminal)
+    noteShippedConfig(folders, terminal)
+    const set = await openOrReport(folders, given, terminal)
     return set && toSimulationPolicies(set)
   }
   // Only `routes` accepts `--source` with `--url`.

@@ -6,7 +6,7 @@ import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { collectProblems } from '../../../platform/diagnostics/collect-problems.ts'
 import { makeFolder } from '../../../platform/process/make-folder.ts'
 import type { ParsedArguments } from '../../command.ts'
-import { DEVELOPMENT_DATA_FOLDER, findFolders } from '../../find-folders.ts'
+import { DEVELOPMENT_DATA_FOLDER, findFolders, noteShippedConfig } from '../../find-folders.ts'
 import { openPolicySet } from '../../open-policy-set.ts'
 import { stopRequest } from '../../stop-request.ts'
 import type { Terminal } from '../../terminal.ts'
@@ -28,7 +28,9 @@ const DEFAULT_PORT = 8080
  */
 export async function dev(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const startedAtMs = performance.now()
-  const { configDir, policiesDir: givenDir } = findFolders(given, terminal)
+  const folders = findFolders(given, terminal)
+  noteShippedConfig(folders, terminal)
+  const { configDir, policiesDir: givenDir } = folders
   const policiesDir =
     givenDir ?? (hasPolicySources(configDir) ? undefined : join(configDir, '..', 'policies'))
   const dataDir = resolve(given.text('data') ?? DEVELOPMENT_DATA_FOLDER)

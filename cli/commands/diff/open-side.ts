@@ -16,7 +16,7 @@ import type { UpstreamsSide } from './compare-upstreams.ts'
 import { findCommit, findRepository, type Git, readRevisionFolder } from './read-revision.ts'
 
 /** A side for the comparison, the problems in its files, or a message about an unknown argument. */
-export type OpenedSide =
+export type OpenedSide = (
   | {
       readonly side: DiffSide
       readonly hash: string
@@ -25,6 +25,10 @@ export type OpenedSide =
     }
   | { readonly problems: readonly Diagnostic[] }
   | { readonly unknown: string }
+) & {
+  /** The folder of the configuration that the result depends on. */
+  readonly configDir?: string
+}
 
 type Where = Pick<Terminal, 'folder' | 'env'> & { readonly folders: Folders }
 
@@ -58,11 +62,12 @@ async function open(
   { env, folders: { source } }: Where,
   root?: string,
 ): Promise<OpenedSide> {
+  const configDir = resolve(folders.configDir)
   const { set, problems } = await openPolicySet({ ...folders, source, env })
   if (set === undefined || hasErrors(problems))
-    return { problems: problems.filter((one) => one.severity === 'error') }
-  const configDir = resolve(folders.configDir)
+    return { problems: problems.filter((one) => one.severity === 'error'), configDir }
   return {
+    configDir,
     side: toSide(set.compiled, set.resources),
     hash: set.compiled.hash,
     upstreams: { upstreams: set.upstreams, configDir, root: root ?? (await rootOf(configDir, env)) },
@@ -117,7 +122,11 @@ async function openRevision(word: string, where: Where): Promise<OpenedSide> {
     colon === -1
       ? inRepository(folders.policiesDir ?? join(folders.configDir, '..', 'policies'))
       : inRepository(resolve(folder, word.slice(colon + 1)))
-  if (policies === undefined) return { unknown: `the policies of "${word}" are outside of the repository` }
+  if (policies === undefined)
+    return {
+      unknown: `the policies of "${word}" are outside of the repository`,
+      configDir: resolve(folders.configDir),
+    }
   const config = colon === -1 ? inRepository(folders.configDir) : undefined
   // The copy keeps the paths of the repository, so that relative paths in the files stay valid.
   const copy = mkdtempSync(join(tmpdir(), 'scopegate-diff-'))
@@ -149,7 +158,7 @@ async function openRevision(word: string, where: Where): Promise<OpenedSide> {
       isOwn ? copy : undefined,
     )
     return 'problems' in opened
-      ? { problems: opened.problems.map((one) => renamed(one, copy, revision)) }
+      ? { ...opened, problems: opened.problems.map((one) => renamed(one, copy, revision)) }
       : opened
   } finally {
     rmSync(copy, { recursive: true, force: true })

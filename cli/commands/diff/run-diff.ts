@@ -1,7 +1,7 @@
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
 import type { ParsedArguments } from '../../command.ts'
 import { usageError } from '../../failures.ts'
-import { findFolders } from '../../find-folders.ts'
+import { findFolders, noteShippedConfig } from '../../find-folders.ts'
 import { fetchLivePolicies } from '../../live-policies.ts'
 import type { Terminal } from '../../terminal.ts'
 import { problemToJson } from '../check/render-json.ts'
@@ -22,9 +22,12 @@ export async function runDiff(given: ParsedArguments, terminal: Terminal): Promi
     const what = live === undefined ? 'OLD and NEW' : 'only NEW with --live'
     throw usageError('diff', `\`scopegate diff\` takes ${what}`)
   }
-  const where = { ...terminal, folders: findFolders(given, terminal) }
+  const folders = findFolders(given, terminal)
+  const where = { ...terminal, folders }
   const opened: OpenedSide[] = live === undefined ? [] : [await openLive(live)]
   for (const word of given.positionals) opened.push(await openSide(word, where))
+  if (opened.some(({ configDir }) => configDir === folders.configDir))
+    noteShippedConfig(folders, terminal, false)
   const unknown = opened.flatMap((one) => ('unknown' in one ? [one.unknown] : []))
   if (unknown.length > 0) throw usageError('diff', unknown.join('; '))
   const problems = opened.flatMap((one) => ('problems' in one ? one.problems : []))

@@ -7,7 +7,7 @@ import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnost
 import { readPackageVersion } from '../../../platform/process/package-version.ts'
 import type { PolicyRoute } from '../../../policy-engine/load/policy-route.ts'
 import type { ParsedArguments } from '../../command.ts'
-import { findFolders } from '../../find-folders.ts'
+import { findFolders, noteShippedConfig } from '../../find-folders.ts'
 import { openPolicySet, type PolicySet } from '../../open-policy-set.ts'
 import { routeKeys } from '../../openapi/route-keys.ts'
 import type { Terminal } from '../../terminal.ts'
@@ -55,7 +55,9 @@ export function exportOpenapi(
 export async function runExport(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const { out, err, folder, colour, env } = terminal
   const output = given.text('output')
-  const { set, problems } = await openPolicySet({ ...findFolders(given, terminal), env })
+  const folders = findFolders(given, terminal)
+  noteShippedConfig(folders, terminal)
+  const { set, problems } = await openPolicySet({ ...folders, env })
   if (set === undefined) {
     const errors = problems.filter((one) => one.severity === 'error')
     if (given.has('json'))

@@ -52,6 +52,7 @@ t.test('diff compares folders, and prints the changes and their numbers', async 
     old: { 'courses.policy.yaml': COURSES },
     new: { 'courses.policy.yaml': WIDER.replace(/\n {2}- name: delete-course[\s\S]*$/, '\n') },
   })
+  cpSync(join(ROOT, 'config'), join(dir, 'config'), { recursive: true })
   const { code, out, err } = await diff(dir, 'old', 'new')
   t.equal(err, '')
   t.equal(code, 1)
@@ -224,7 +225,7 @@ t.test('diff compares with the active policies of a gateway', async (t) => {
   await new Promise((resolve) => server.on('listening', resolve))
   const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`
   const dir = t.testdir({})
-  cpSync(join(ROOT, 'policies'), join(dir, 'policies'), { recursive: true })
+  for (const name of ['config', 'policies']) cpSync(join(ROOT, name), join(dir, name), { recursive: true })
   t.same(await diff(dir, '--live', url, 'policies'), {
     code: 0,
     out: 'nothing changes for callers\n',

@@ -1,0 +1,81 @@
+import { cpSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { COMMANDS } from '../../cli/commands.ts'
+import { main } from '../../cli/main.ts'
+import { CONFIG_OPTION } from '../../cli/shared-options.ts'
+import { findPackageRoot } from '../../platform/process/package-root.ts'
+import { aTerminal } from '../fixtures/a-terminal.ts'
+
+const ROOT = findPackageRoot()
+const POLICIES = 'the configuration and the policies'
+const CONFIG = 'the configuration'
+
+async function run(folder: string, args: readonly string[]) {
+  const terminal = aTerminal({ folder, env: { PATH: process.env['PATH'], HOME: folder } })
+  return { code: await main(args, terminal), ...terminal.said }
+}
+
+function aFolder(t: Test): string {
+  const folder = t.testdir({ 'openapi.yaml': 'openapi: 3.1.0\npaths: {}\n' })
+  cpSync(join(ROOT, 'policies'), join(folder, 'rules'), { recursive: true })
+  return folder
+}
+
+/** Arguments of each command with `--config`, and the files of the package that the command uses. */
+const USES: Readonly<Record<string, readonly (readonly [args: readonly string[], used: string])[]>> = {
+  check: [
+    [['check', '--json'], POLICIES],
+    [['check', 'rules'], CONFIG],
+  ],
+  test: [
+    [['test', '--json'], POLICIES],
+    [['test', 'rules'], CONFIG],
+  ],
+  fmt: [[['fmt', '--check'], POLICIES]],
+  import: [[['import', 'openapi.yaml', '--json'], CONFIG]],
+  explain: [
+    [['explain', 'GET', '/api/courses', '--json'], POLICIES],
+    [['explain', 'GET', '/api/courses', '--policies', 'rules'], CONFIG],
+  ],
+  routes: [
+    [['routes', '--json'], POLICIES],
+    [['routes', '--policies', 'rules'], CONFIG],
+  ],
+  'export openapi': [
+    [['export', 'openapi'], POLICIES],
+    [['export', 'openapi', '--policies', 'rules'], CONFIG],
+  ],
+  diff: [
+    [['diff', 'rules', 'rules', '--json'], CONFIG],
+    [['diff', '.', 'rules'], CONFIG],
+  ],
+  // A file as the data folder prevents the start.
+  dev: [[['dev', '--data', join(ROOT, 'package.json')], POLICIES]],
+}
+
+const noticeOf = (folder: string, used: string) =>
+  `scopegate: found no config/gateway.yaml in ${folder}, so the command uses ${used} of the Scopegate package (${join(ROOT, 'config')}). To use your configuration: --config DIR. To create a configuration: scopegate init\n`
+
+for (const { name, options } of COMMANDS)
+  if (options.includes(CONFIG_OPTION))
+    t.test(`${name} reports once that it uses the configuration of the package`, async (t) => {
+      const folder = aFolder(t)
+      for (const [args, used] of USES[name] ?? [[[name], POLICIES]]) {
+        const { code, out, err } = await run(folder, args)
+        const named = await run(folder, [...args, '--config', join(ROOT, 'config')])
+        t.equal(err, `${noticeOf(folder, used)}${named.err}`, args.join(' '))
+        t.same({ code, out }, { code: named.code, out: named.out }, `${args.join(' ')}: the same output`)
+      }
+    })
+
+t.test('a command does not report the configuration of the package without using it', async (t) => {
+  const folder = aFolder(t)
+  for (const side of ['a', 'b'])
+    for (const name of ['config', 'policies'])
+      cpSync(join(ROOT, name), join(folder, side, name), { recursive: true })
+  t.match(await run(folder, ['diff', 'a', 'b']), { code: 0, err: '' })
+  t.match(await run(join(folder, 'a'), ['routes']), { code: 0, err: '' })
+  const live = await run(folder, ['routes', '--url', 'http://127.0.0.1:1'])
+  t.notMatch(live.err, 'Scopegate package')
+})
