@@ -7,7 +7,7 @@ export type Representation = {
   readonly body: string
   readonly etag: string
   /** Default: 200. */
-  readonly status?: 404
+  readonly status?: 404 | 308
 }
 
 /**
@@ -33,6 +33,12 @@ export function createLazily(write: () => Representation): GatewayDocument {
  * docs/interface.md section 4.2.
  */
 const SHARED = 'public, max-age=300'
+
+/** Creates a redirect to another path of the gateway. The redirect can change as often as a document. */
+export function redirect(path: string): Representation {
+  const found = representation('text/plain; charset=utf-8', `See ${path}\n`, ['location', path])
+  return Object.freeze({ ...found, status: 308 })
+}
 
 /** Creates a representation with all headers, so the gateway computes no header of a document during a request. */
 export function representation(

@@ -16,13 +16,14 @@ import {
   ERRORS_PATH,
   type FreePages,
   LLMS_PATH,
+  PAGE_REDIRECTS,
   REFERENCE_PATH,
   SIGNED_IN_PATH,
 } from '../../policy-engine/match/free-pages.ts'
 import type { Resource, Resources } from '../../policy-engine/match/resources.ts'
 import { buildRouteTableSliced } from '../../policy-engine/match/route-table.ts'
 import { ASSERTION_KEYS_PATH } from '../discovery/assertion-keys.ts'
-import type { GatewayDocument } from '../discovery/discovery-document.ts'
+import { createLazily, type GatewayDocument, redirect } from '../discovery/discovery-document.ts'
 import { API_CATALOG_PATH } from '../discovery/static-documents.ts'
 import { accessLogFields, scopesOf } from '../observability/access-log.ts'
 import { memoize } from '../observability/memoize.ts'
@@ -120,6 +121,9 @@ function documentRoutes(options: SnapshotOptions): readonly Route[] {
           ['signed-in', SIGNED_IN_PATH, options.documents.signedIn],
           ['errors', ERRORS_PATH, options.documents.errorIndex],
           ['error', ERROR_TEMPLATE, options.documents.error],
+          ...[...PAGE_REDIRECTS].map(
+            ([path, page]) => [`redirect${page}`, path, createLazily(() => redirect(page))] as const,
+          ),
         ] as const)
       : []),
     ...(options.pages.llms ? ([['llms', LLMS_PATH, options.documents.llms]] as const) : []),

@@ -5,9 +5,20 @@ export const SIGNED_IN_PATH = '/docs/signed-in'
 export const ERRORS_PATH = '/docs/errors'
 export const LLMS_PATH = '/llms.txt'
 export const ERROR_TEMPLATE = '/docs/errors/{code}'
+/** Paths that people type, and the pages to which the gateway redirects them. */
+export const PAGE_REDIRECTS: ReadonlyMap<string, string> = new Map([
+  [`${REFERENCE_PATH}/`, REFERENCE_PATH],
+  [`${ERRORS_PATH}/`, ERRORS_PATH],
+])
 
-/** One path for each page of the reference. The last path represents the pages of all error codes. */
-const REFERENCE_PATHS = [REFERENCE_PATH, SIGNED_IN_PATH, ERRORS_PATH, `${ERRORS_PATH}/x`]
+/** One path for each page of the reference, and all redirects. `x` represents all error codes. */
+const REFERENCE_PATHS = [
+  REFERENCE_PATH,
+  SIGNED_IN_PATH,
+  ERRORS_PATH,
+  `${ERRORS_PATH}/x`,
+  ...PAGE_REDIRECTS.keys(),
+]
 /** Matches the templates that can match a page. Most templates of a policy do not match. */
 const MAY_MATCH = /^\/(?:docs(?:\/|$)|llms\.txt(?:\/|$)|\{|\*\*$)/
 
@@ -30,15 +41,15 @@ export function findFreePages(templates: Iterable<string>): FreePages {
   return { reference, llms }
 }
 
-/** Matches the paths of the pages. */
-const PAGE = /^\/(?:docs(?:\/signed-in|\/errors(?:\/[^/]+)?)?|llms\.txt)$/
+/** Matches the paths of the pages and of their redirects. */
+const PAGE = /^\/(?:docs(?:\/|\/signed-in|\/errors(?:\/[^/]*)?)?|llms\.txt)$/
 
-/** Returns whether the gateway can serve a page at a canonical path that no route of a policy matches. */
+/** Returns whether the gateway can serve or redirect to a page at a canonical path that no route of a policy matches. */
 export function isPagePath(path: string): boolean {
   return PAGE.test(path)
 }
 
-/** Returns whether policies leave the page at a canonical path to the gateway. */
+/** Returns whether policies leave the page or the redirect at a canonical path to the gateway. */
 export function isFreePage(path: string, { reference, llms }: FreePages): boolean {
   return isPagePath(path) && (path === LLMS_PATH ? llms : reference)
 }

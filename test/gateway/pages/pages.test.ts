@@ -14,9 +14,12 @@ import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { BASE_URL, POLICY, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { interfaceErrors } from '../../fixtures/interface-errors.ts'
 import { readRepositoryFile } from '../../fixtures/repository-texts.ts'
+import { send } from '../../fixtures/send.ts'
 
 const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const PAGES = ['/docs', '/docs/signed-in', '/docs/errors', '/docs/errors/invalid_token']
+/** Paths that the gateway redirects to a page: the path of the page with a trailing slash. */
+const REDIRECTED = ['/docs/', '/docs/errors/']
 /** Text that runs a script if a page contains it as markup. */
 const HOSTILE = '</title></script><script>attacked()</script><img src=x onerror=attacked()>"\'&`'
 
@@ -222,7 +225,7 @@ t.test(
     t.notMatch(await unknown.text(), /&#60;script|%3Cscript/i)
     for (const path of ['__proto__', 'constructor', 'toString', '%5F%5Fproto%5F%5F'])
       t.equal((await fetch(`${gateway.url}/docs/errors/${path}`)).status, 404, path)
-    for (const path of ['..%2f..%2fauth.md', '%2e%2e/errors', '..%5cx', 'a/b', '']) {
+    for (const path of ['..%2f..%2fauth.md', '%2e%2e/errors', '..%5cx', 'a/b']) {
       const response = await raw(
         `GET /docs/errors/${path} HTTP/1.1\r\nHost: api.test\r\nConnection: close\r\n\r\n`,
       )
@@ -247,6 +250,8 @@ t.test('findFreePages() leaves a page to the gateway only if no template matches
     ['/docs', { reference: false, llms: true }],
     ['/docs/**', { reference: false, llms: true }],
     ['/docs/{page}', { reference: false, llms: true }],
+    ['/docs/', { reference: false, llms: true }],
+    ['/docs/{page}/', { reference: false, llms: true }],
     ['/docs/errors/{id}', { reference: false, llms: true }],
     ['/{a}/errors', { reference: false, llms: true }],
     ['/llms.txt', { reference: true, llms: false }],
@@ -258,9 +263,43 @@ t.test('findFreePages() leaves a page to the gateway only if no template matches
 })
 
 t.test('isPagePath() matches the paths of the pages', async (t) => {
-  for (const path of [...PAGES, '/llms.txt']) t.ok(isPagePath(path), path)
-  for (const path of ['/docs/', '/docs/x', '/docs/errors/', '/docs/errors/a/b', '/llms.txt/', '/'])
+  for (const path of [...PAGES, ...REDIRECTED, '/llms.txt']) t.ok(isPagePath(path), path)
+  for (const path of ['/docs/x', '/docs/signed-in/', '/docs/errors/a/b', '/llms.txt/', '/'])
     t.notOk(isPagePath(path), path)
+})
+
+t.test('the gateway redirects /docs/ and /docs/errors/ to the pages', async (t) => {
+  const { gateway } = await startGatewayUnderTest(t)
+  for (const path of REDIRECTED)
+    for (const [method, message] of [
+      ['GET', { headers: BROWSER }],
+      ['GET', { headers: { 'if-none-match': '*' } }],
+      ['HEAD', { method: 'HEAD' }],
+    ] as const) {
+      const { status, headers } = await send(`${gateway.url}${path}?next=//attacker.test`, message)
+      t.equal(status, 308, `${method} ${path}`)
+      t.equal(headers.get('location'), path.slice(0, -1))
+      t.equal(headers.get('cache-control'), 'public, max-age=300', 'a new policy can have this path')
+    }
+  for (const path of [
+    '/docs/signed-in/',
+    '/docs/errors/invalid_token/',
+    '/docs//',
+    '/llms.txt/',
+    '/auth.md/',
+  ])
+    t.match((await send(gateway.url + path)).status, /^40[04]$/, path)
+})
+
+t.test('a route of a policy replaces a redirect to a page', async (t) => {
+  for (const path of ['/docs/', '/{tenant}/', '/docs/errors/']) {
+    const route = `  - { name: own, match: { methods: [GET], path: "${path}" } }\n`
+    const { gateway, upstream } = await startGatewayUnderTest(t, { policy: POLICY + route })
+    const target = path.replace('{tenant}', 'docs')
+    t.equal((await send(gateway.url + target)).status, 200, path)
+    t.equal(upstream.requests.at(-1)?.target, target)
+    t.equal((await send(`${gateway.url}/docs`)).status, 404, 'the policy replaces the whole reference')
+  }
 })
 
 t.test('the simulation and the gateway agree on pages that a policy replaces only partly', async (t) => {
@@ -268,11 +307,11 @@ t.test('the simulation and the gateway agree on pages that a policy replaces onl
     const route = `  - { name: own, match: { methods: [POST], path: "${path}", headers: { x-own: "1" } }, anonymous: allow }\n`
     const { gateway } = await startGatewayUnderTest(t, { policy: POLICY + route })
     const live = await fetchLivePolicies(gateway.managementUrl ?? '')
-    for (const target of [...PAGES, '/llms.txt']) {
-      const { status } = await fetch(gateway.url + target, { headers: BROWSER })
+    for (const target of [...PAGES, ...REDIRECTED, '/llms.txt']) {
+      const { status } = await send(gateway.url + target, { headers: BROWSER })
       const request = { method: 'GET', target, headers: [], claims: undefined, isCompleted: true }
       const { decision } = simulate(request, live, 0)
-      const expected = status === 200 ? 'gateway' : undefined
+      const expected = status < 400 ? 'gateway' : undefined
       t.equal(decision.as, expected, `${target} beside ${path}: ${status}`)
       const console = `${gateway.managementUrl}/console/explain?method=GET&path=${target}&format=json`
       const { result } = (await (await fetch(console)).json()) as { result: { explanation: { as: string } } }
@@ -298,7 +337,7 @@ t.test('with docs.enabled: false, the pages do not exist, and the other document
   const { gateway } = await startGatewayUnderTest(t, {
     change: (config) => ({ ...config, docs: { enabled: false, clientId: undefined } }),
   })
-  for (const path of [...PAGES, '/llms.txt']) {
+  for (const path of [...PAGES, ...REDIRECTED, '/llms.txt']) {
     const response = await fetch(gateway.url + path, { headers: BROWSER })
     t.equal(response.status, 404, path)
     t.equal(((await response.json()) as ErrorBody).error, 'not_found')
