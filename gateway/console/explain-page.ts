@@ -108,8 +108,10 @@ function responseOf(
     error,
     description,
     challenge,
+    allow,
   }: NonNullable<Exclude<ExplainResult, { problem: string }>['explanation']['answer']>,
 ): Html {
   return html`<p>${title}: <strong>${status} ${error}</strong>. ${description}</p>
-${challenge !== null && html`<pre>WWW-Authenticate: ${challenge}</pre>`}`
+${challenge !== null && html`<pre>WWW-Authenticate: ${challenge}</pre>`}
+${allow !== null && html`<pre>Allow: ${allow.join(', ')}</pre>`}`
 }

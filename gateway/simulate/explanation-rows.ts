@@ -237,6 +237,8 @@ function describeNoRoute({
 }: ExplainedSimulation): string {
   if (request === undefined) return `none: rejected before routing. ${response?.description ?? ''}`
   const { path } = request.canonical
+  if (rejection?.rejected === 'method_not_allowed')
+    return `none: this path allows only ${rejection.allow.join(', ')}`
   if (isReservedPath(path)) return 'none: policies do not apply to this path of Scopegate'
   if (as === 'gateway' && isPagePath(path)) {
     const page = PAGE_REDIRECTS.get(path)
@@ -244,8 +246,6 @@ function describeNoRoute({
     return `none: the gateway ${reply} (docs in gateway.yaml) until a policy has this path`
   }
   if (as === 'gateway') return 'none: the gateway itself responds to OPTIONS'
-  if (rejection?.rejected === 'method_not_allowed')
-    return `none: this path allows only ${rejection.allow.join(', ')}`
   if (rejection?.rejected === 'policy_unavailable')
     return 'none: the path belongs to a policy source without valid policies'
   if (explanation !== undefined && explanation.alsoSaw.length > 0)

@@ -1,7 +1,7 @@
 import type { CanonicalRequest } from '../match/canonical-request.ts'
 import { isFreePage } from '../match/free-pages.ts'
 import { simulatedCall } from '../match/mcp-headers.ts'
-import { isReservedPath } from '../match/reserved-paths.ts'
+import { isReservedDocument, isReservedPath } from '../match/reserved-paths.ts'
 import type { Resource } from '../match/resources.ts'
 import type { Caller } from './caller.ts'
 import { decideAccess, rejectAnonymous } from './check-access.ts'
@@ -64,7 +64,8 @@ const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
  * - `decideAccess()`: stage `decide`
  * - `checkLimits()`: stage `enforceLimits`
  *
- * The gateway itself replies to requests for reserved paths, so no policy decides on these requests.
+ * The gateway itself replies to requests for reserved paths, so no policy decides on these requests. Documents of the
+ * gateway have only the methods GET, HEAD and OPTIONS.
  * @param callerOf returns the caller for the resource of the route; undefined without a token; a rejection for a token
  * that is not valid.
  */
@@ -79,15 +80,13 @@ export function decide(
   if (early !== undefined) return denied(early)
   const canonical = mcpRoutes === undefined ? request.canonical : withSimulatedCall(request.canonical)
   if ('rejected' in canonical) return denied(canonical)
-  const selection = selectRoute(method, canonical, policies)
+  const { path } = canonical
+  const isDocument = isReservedDocument(path) || (servesPages && isFreePage(path, policies.freePages))
+  const selection = selectRoute(method, canonical, isDocument ? withDocument(policies) : policies)
   const isOfPolicy = 'route' in selection && selection.route !== undefined
-  if (!isOfPolicy && isReservedPath(canonical.path)) return LOCAL_REPLY
+  if (!isOfPolicy && !isDocument && isReservedPath(path)) return LOCAL_REPLY
   if ('rejected' in selection)
-    return servesPages &&
-      selection.rejected === 'route_unknown' &&
-      isFreePage(canonical.path, policies.freePages)
-      ? LOCAL_REPLY
-      : denied(selection)
+    return isDocument && selection.rejected === 'route_unknown' ? LOCAL_REPLY : denied(selection)
   const { route, params } = selection
   if (selection.kind === 'options') return { ...LOCAL_REPLY, route, params, preflight: selection.preflight }
   const matched = selection.route
@@ -116,6 +115,22 @@ export function decide(
     auditOnlyDenial,
     upstreamPath,
     preflight: undefined,
+  }
+}
+
+const DOCUMENT_METHODS: readonly string[] = ['GET', 'HEAD']
+
+/** Adds the methods of a document of the gateway to a path without policy routes. */
+function withDocument(
+  policies: Pick<CompiledPolicies, 'match' | 'routesAt'>,
+): Pick<CompiledPolicies, 'match' | 'routesAt'> {
+  return {
+    routesAt: policies.routesAt,
+    match(method, path, request) {
+      const found = policies.match(method, path, request)
+      const isRejected = found.kind === 'not_found' && !DOCUMENT_METHODS.includes(method)
+      return isRejected ? { kind: 'method_not_allowed', allow: DOCUMENT_METHODS } : found
+    },
   }
 }
 

@@ -44,6 +44,11 @@ export function isReservedPath(path: string): boolean {
   return findReservedPath({ segments, below: false }) !== undefined
 }
 
+/** Returns whether a canonical path is a reserved document, which the gateway always serves. */
+export function isReservedDocument(path: string): boolean {
+  return DOCUMENTS.includes(path)
+}
+
 /** Returns whether a template can match a reserved path, because of a parameter or `**` in its first segments. */
 export function mayCoverReserved(path: string): boolean {
   const template = parsePathTemplate(path)

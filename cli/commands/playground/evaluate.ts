@@ -124,7 +124,7 @@ function renderResponse({ decision, resource }: ExplainedSimulation): string {
       visibleText(body),
     ].join('\n')
   }
-  if (as === 'gateway') return 'The gateway itself responds to OPTIONS.'
+  if (as === 'gateway') return 'The gateway itself responds.'
   const upstream = route?.policy.upstream
   return upstream === undefined
     ? 'The decision endpoint returns 200.'

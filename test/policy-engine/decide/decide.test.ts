@@ -69,11 +69,19 @@ t.test(
       rejection: { rejected: 'method_not_allowed', allow: ['POST', 'OPTIONS'] },
     })
     t.equal(found.route, undefined)
-    for (const path of ['/oauth/interaction/x', '/api/oauth/token', '/internal/revocations', '/auth.md']) {
-      const { route, as } = decideFor(aRequest({ path, method: 'POST' }), reader, readers)
+    for (const [method, path] of [
+      ['POST', '/oauth/interaction/x'],
+      ['POST', '/api/oauth/token'],
+      ['POST', '/internal/revocations'],
+      ['GET', '/auth.md'],
+    ] as const) {
+      const { route, as } = decideFor(aRequest({ path, method }), reader, readers)
       t.same({ route, as }, { route: undefined, as: 'gateway' }, 'no policy decides on a reserved path')
-      t.same(readers.match('POST', path), { kind: 'not_found' })
+      t.same(readers.match(method, path), { kind: 'not_found' })
     }
+    t.match(decideFor(aRequest({ path: '/auth.md', method: 'POST' }), reader, readers), {
+      rejection: { rejected: 'method_not_allowed', allow: ['GET', 'HEAD', 'OPTIONS'] },
+    })
   },
 )
 
