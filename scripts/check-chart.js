@@ -7,12 +7,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { installComposeCheck } from './install-compose-check.js'
-import { buildChartRenderer, installHelm } from './install-helm.js'
-import { installHelmUnittest } from './install-helm-unittest.js'
-import { installKubeconform, installKubeSchemas } from './install-kubeconform.js'
-import { installPodChecks } from './install-pod-checks.js'
-import { installPromtool } from './install-promtool.js'
+import { installChartTools } from './install-chart-tools.js'
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..')
 const FOLDER = join('test', 'helm')
@@ -22,17 +17,7 @@ const SLOWEST = ['mutations', 'start-up', 'chart', 'alerts']
 /** The checks are TypeScript. A Node.js that is older than the pinned version possibly cannot run TypeScript. */
 const NODE = existsSync(PINNED) ? PINNED : process.execPath
 
-const env = {
-  ...process.env,
-  SCOPEGATE_HELM: installHelm(),
-  SCOPEGATE_CHART_RENDERER: buildChartRenderer(),
-  SCOPEGATE_HELM_UNITTEST: installHelmUnittest(),
-  SCOPEGATE_PROMTOOL: installPromtool(),
-  SCOPEGATE_KUBECONFORM: installKubeconform(),
-  SCOPEGATE_KUBE_SCHEMAS: installKubeSchemas(),
-  SCOPEGATE_POD_CHECKS: installPodChecks(),
-  SCOPEGATE_COMPOSE_CHECK: installComposeCheck(),
-}
+const env = { ...process.env, ...installChartTools() }
 
 // The pods and the image run the emitted JavaScript.
 run([join('scripts', 'build.js')])
