@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { findConfigDir, requireConfigDir } from '../platform/config/config-dir.ts'
 import { displayPath } from '../platform/diagnostics/display-path.ts'
 import type { ParsedArguments } from './command.ts'
@@ -8,8 +8,8 @@ import type { Terminal } from './terminal.ts'
 /** The folders that a command reads. Absolute paths. */
 export type Folders = {
   readonly configDir: string
-  /** True if the user named no configuration and the working folder has none. */
-  readonly usesPackageConfig: boolean
+  /** The folders that contain no gateway.yaml, so that the command uses the configuration of the package. */
+  readonly searched?: readonly string[]
   /** Overrides the folder that gateway.yaml names. */
   readonly policiesDir: string | undefined
   /** Name of the only policy source to read. Default: all sources. */
@@ -18,35 +18,36 @@ export type Folders = {
 
 /**
  * Finds the folders for a command. The configuration is `--config`, else SCOPEGATE_CONFIG_DIR, else `config/` in the
- * working folder if it contains a gateway.yaml, else the configuration in this package. `--policies` is relative to the
- * working folder.
+ * working folder or beside the policies if it contains a gateway.yaml, else the configuration in this package.
+ * `--policies` is relative to the working folder. Without a named folder, the working folder can be the folder of the
+ * policies.
+ * @param namedPolicies the absolute path of the policies, if another argument than `--policies` names them.
  * @throws {BootError} ERR_CONFIG_DIR when the configuration is a file.
  */
 export function findFolders(
   given: Pick<ParsedArguments, 'text'>,
   { env, folder }: Pick<Terminal, 'env' | 'folder'>,
+  namedPolicies?: string,
 ): Folders {
   const [config, policies] = [given.text('config'), given.text('policies')]
+  const policiesDir = namedPolicies ?? (policies === undefined ? undefined : resolve(folder, policies))
   return {
     ...(config === undefined
-      ? findUnnamed(env, folder)
-      : named(requireConfigDir(resolve(folder, config), '--config'))),
-    policiesDir: policies === undefined ? undefined : resolve(folder, policies),
+      ? findConfig(env, [folder, dirname(policiesDir ?? folder)])
+      : { configDir: requireConfigDir(resolve(folder, config), '--config') }),
+    policiesDir,
     source: given.text('source'),
   }
 }
 
-type ConfigFolder = Pick<Folders, 'configDir' | 'usesPackageConfig'>
-
-function findUnnamed(env: Terminal['env'], folder: string): ConfigFolder {
-  if ((env['SCOPEGATE_CONFIG_DIR'] ?? '') !== '') return named(findConfigDir(env))
-  const here = join(folder, 'config')
-  if (existsSync(join(here, 'gateway.yaml'))) return named(here)
-  return { configDir: findConfigDir(env), usesPackageConfig: true }
-}
-
-function named(configDir: string): ConfigFolder {
-  return { configDir, usesPackageConfig: false }
+function findConfig(
+  env: Terminal['env'],
+  projects: readonly string[],
+): Pick<Folders, 'configDir' | 'searched'> {
+  if ((env['SCOPEGATE_CONFIG_DIR'] ?? '') !== '') return { configDir: findConfigDir(env) }
+  const searched = [...new Set(projects.map((project) => join(project, 'config')))]
+  const found = searched.find((dir) => existsSync(join(dir, 'gateway.yaml')))
+  return found === undefined ? { configDir: findConfigDir(env), searched } : { configDir: found }
 }
 
 /**
@@ -55,14 +56,14 @@ function named(configDir: string): ConfigFolder {
  * the package.
  */
 export function noteShippedConfig(
-  { usesPackageConfig, configDir, policiesDir }: Folders,
+  { searched, configDir, policiesDir }: Folders,
   { err, folder }: Pick<Terminal, 'err' | 'folder'>,
   readsPolicies: boolean = policiesDir === undefined,
 ): void {
-  if (!usesPackageConfig) return
+  if (searched === undefined) return
   const used = readsPolicies ? 'the configuration and the policies' : 'the configuration'
   err.write(
-    `scopegate: found no config/gateway.yaml in ${folder}, so the command uses ${used} of the Scopegate package (${displayPath(configDir, folder)}). To use your configuration: --config DIR. To create a configuration: scopegate init\n`,
+    `scopegate: found no gateway.yaml in ${searched.join(' or ')}, so the command uses ${used} of the Scopegate package (${displayPath(configDir, folder)}). To use your configuration: --config DIR. To create a configuration: scopegate init\n`,
   )
 }
 

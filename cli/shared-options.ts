@@ -4,7 +4,7 @@ export const CONFIG_OPTION: CommandOption = {
   name: 'config',
   value: 'DIR',
   description:
-    'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else ./config, else the configuration in this package.',
+    'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else ./config, else config beside the policies, else the configuration in this package.',
 }
 
 export const POLICIES_OPTION: CommandOption = {

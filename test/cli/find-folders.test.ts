@@ -1,4 +1,4 @@
-import { cpSync } from 'node:fs'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { COMMANDS } from '../../cli/commands.ts'
@@ -54,8 +54,8 @@ const USES: Readonly<Record<string, readonly (readonly [args: readonly string[],
   dev: [[['dev', '--data', join(ROOT, 'package.json')], POLICIES]],
 }
 
-const noticeOf = (folder: string, used: string) =>
-  `scopegate: found no config/gateway.yaml in ${folder}, so the command uses ${used} of the Scopegate package (${join(ROOT, 'config')}). To use your configuration: --config DIR. To create a configuration: scopegate init\n`
+const noticeOf = (searched: readonly string[], used: string) =>
+  `scopegate: found no gateway.yaml in ${searched.join(' or ')}, so the command uses ${used} of the Scopegate package (${join(ROOT, 'config')}). To use your configuration: --config DIR. To create a configuration: scopegate init\n`
 
 for (const { name, options } of COMMANDS)
   if (options.includes(CONFIG_OPTION))
@@ -64,7 +64,9 @@ for (const { name, options } of COMMANDS)
       for (const [args, used] of USES[name] ?? [[[name], POLICIES]]) {
         const { code, out, err } = await run(folder, args)
         const named = await run(folder, [...args, '--config', join(ROOT, 'config')])
-        t.equal(err, `${noticeOf(folder, used)}${named.err}`, args.join(' '))
+        const namesPolicies = name !== 'diff' && args.includes('rules')
+        const searched = [join(folder, 'config'), ...(namesPolicies ? [] : [join(folder, '../config')])]
+        t.equal(err, `${noticeOf(searched, used)}${named.err}`, args.join(' '))
         t.same({ code, out }, { code: named.code, out: named.out }, `${args.join(' ')}: the same output`)
       }
     })
@@ -78,4 +80,23 @@ t.test('a command does not report the configuration of the package without using
   t.match(await run(join(folder, 'a'), ['routes']), { code: 0, err: '' })
   const live = await run(folder, ['routes', '--url', 'http://127.0.0.1:1'])
   t.notMatch(live.err, 'Scopegate package')
+})
+
+t.test('a command finds the configuration beside the policies', async (t) => {
+  const project = t.testdir({ elsewhere: { deep: {} } })
+  for (const name of ['config', 'policies'])
+    cpSync(join(ROOT, name), join(project, name), { recursive: true })
+  const gateway = join(project, 'config/gateway.yaml')
+  writeFileSync(gateway, readFileSync(gateway, 'utf8').replace(/^name: .*$/m, 'name: Beside'))
+  for (const [folder, ...args] of [
+    ['policies', 'check', '.'],
+    ['policies', 'check', 'courses.policy.yaml', '--no-tests'],
+    ['policies', 'test', '.'],
+    ['policies', 'routes'],
+    ['elsewhere/deep', 'check', '../../policies', '--no-tests'],
+    ['elsewhere/deep', 'routes', '--policies', '../../policies'],
+  ] as const)
+    t.match(await run(join(project, folder), args), { code: 0, err: '' }, `${args.join(' ')} in ${folder}`)
+  const { out } = await run(join(project, 'policies'), ['export', 'openapi'])
+  t.equal(JSON.parse(out).info.title, 'Beside')
 })

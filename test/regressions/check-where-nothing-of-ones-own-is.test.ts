@@ -25,7 +25,7 @@ t.test('check, test and fmt report a folder without a configuration', async (t) 
   const inFolder = aFolder(t)
   for (const command of ['check', 'test', 'fmt']) {
     const { err } = await inFolder(command, ...(command === 'fmt' ? ['--check'] : []))
-    t.match(err, /found no config\/gateway\.yaml in .* and the policies of .*scopegate init\n/, command)
+    t.match(err, /found no gateway\.yaml in .* and the policies of .*scopegate init\n/, command)
   }
   t.equal((await run(process.cwd(), 'check', '--no-tests')).err, '')
 })
@@ -40,11 +40,11 @@ t.test('check, test and import report that they compare with the configuration o
     const { err } = await inFolder(...args)
     t.match(
       err,
-      /^scopegate: found no config\/gateway\.yaml .* uses the configuration of the Scopegate package \(/,
+      /^scopegate: found no gateway\.yaml .* uses the configuration of the Scopegate package \(/,
       `${args}`,
     )
     const shipped = await inFolder(...args, '--config', join(process.cwd(), 'config'))
-    t.notMatch(shipped.err, 'found no config', `${args} with --config`)
+    t.notMatch(shipped.err, 'found no gateway.yaml', `${args} with --config`)
   }
 })
 

@@ -55,7 +55,7 @@ export async function runCheck(given: ParsedArguments, terminal: Terminal): Prom
   if (paths !== undefined && 'wrong' in paths) throw usageError('check', paths.wrong)
   if (given.has('source') && (given.has('policies') || paths !== undefined))
     throw usageError('check', 'use either --source or the folder of its policies')
-  const folders = { ...findFolders(given, terminal), ...paths }
+  const folders = { ...findFolders(given, terminal, paths?.policiesDir), files: paths?.files }
   noteShippedConfig(folders, terminal)
   const options: CheckOptions = {
     ...folders,

@@ -108,7 +108,7 @@ export async function runImport(given: ParsedArguments, terminal: Terminal): Pro
   }
   if (catalogueFile !== undefined)
     err.write(
-      `wrote ${catalogueFile}: ${formatCount(entries.length, 'scope')}. Now: add the scopes to ${folders.usesPackageConfig ? 'scopes.yaml of your configuration' : displayPath(scopesFile, folder)}\n`,
+      `wrote ${catalogueFile}: ${formatCount(entries.length, 'scope')}. Now: add the scopes to ${folders.searched !== undefined ? 'scopes.yaml of your configuration' : displayPath(scopesFile, folder)}\n`,
     )
   if (output === undefined) out.write(text)
   else err.write(`wrote ${output}: ${formatCount(routes, 'route')}. Now: ${nextStep(output, given)}\n`)

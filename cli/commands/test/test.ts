@@ -18,8 +18,7 @@ const EXIT_FAILED = 4
 
 export async function test(given: ParsedArguments, terminal: Terminal): Promise<number> {
   const paths = readPaths(given, terminal.folder)
-  const found = findFolders(given, terminal)
-  const folders = { ...found, policiesDir: paths.dir ?? found.policiesDir }
+  const folders = findFolders(given, terminal, paths.dir)
   noteShippedConfig(folders, terminal)
   const set = await openOrReport(folders, given, terminal)
   if (set === undefined) return EXIT_INVALID
