@@ -1,3 +1,5 @@
+import { visibleDirection } from '../diagnostics/visible-text.ts'
+
 /** Markup that is safe to send. Only {@link html} creates this markup, and {@link html} escapes text. */
 export class Html {
   readonly #markup: string
@@ -18,8 +20,8 @@ const IS_HTML = Symbol()
 type HtmlPart = Html | string | number | undefined | false | readonly HtmlPart[]
 
 /**
- * Template tag for markup. The tag escapes every value for element text and for quoted attributes. Do not use values in
- * unquoted attributes, scripts or styles.
+ * Template tag for markup. The tag escapes every value for element text and for quoted attributes, and shows
+ * bidirectional control characters as text. Do not use values in unquoted attributes, scripts or styles.
  */
 export function html(strings: TemplateStringsArray, ...parts: readonly HtmlPart[]): Html {
   const markup = strings.map((string, i) => string + render(parts[i])).join('')
@@ -30,7 +32,7 @@ function render(part: HtmlPart): string {
   if (part === undefined || part === false) return ''
   if (part instanceof Html) return part.toString()
   if (typeof part === 'object') return part.map(render).join('')
-  return String(part).replace(/[&<>"'`]/g, (sign) => `&#${sign.charCodeAt(0)};`)
+  return visibleDirection(String(part)).replace(/[&<>"'`]/g, (sign) => `&#${sign.charCodeAt(0)};`)
 }
 
 const MAX_CHARACTERS = 100

@@ -206,7 +206,9 @@ async function answerWith(page: Page, answer: (state: string) => Answer): Promis
 }
 
 t.test('/docs shows the texts of an upstream, and runs no script in them', async (t) => {
-  const hostile = '</script><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
+  const hostile =
+    '\u202e\u2067</script><img src=x onerror="window.attacked=1"><script>window.attacked=1</script>'
+  const shown = hostile.replace('\u202e', '\\u{202e}').replace('\u2067', '\\u{2067}')
   const schema = { type: 'object', properties: { [hostile]: { type: 'string', example: hostile } } }
   const parameter = { name: hostile, in: 'query', description: hostile, schema: { enum: [hostile] } }
   const content = { 'application/json': { schema } }
@@ -219,7 +221,9 @@ t.test('/docs shows the texts of an upstream, and runs no script in them', async
     responses: { 200: { description: hostile, content }, [hostile]: { description: hostile } },
   }
   const document = { openapi: '3.1.0', paths: { '/api/courses': { post: operation } } }
+  const targets: string[] = []
   const upstream = createServer((request, response) => {
+    targets.push(request.url ?? '')
     const isDocument = request.url === '/openapi.json'
     response.writeHead(200, { 'content-type': isDocument ? 'application/json' : 'text/html' })
     response.end(isDocument ? JSON.stringify(document) : hostile)
@@ -243,11 +247,21 @@ t.test('/docs shows the texts of an upstream, and runs no script in them', async
   )
   const { page, faults } = await openTab(t)
   await page.goto(`${gateway.url}/docs`)
-  await page.getByRole('heading', { name: hostile, exact: true }).waitFor()
+  await page.getByRole('heading', { name: shown, exact: true }).waitFor()
   const operationOf = page.locator('.operation[data-method=POST][data-path="/api/courses"]')
   await operationOf.locator('summary').first().click()
   await operationOf.getByLabel(/query/).selectOption({ index: 1 })
-  t.match(await call(page, 'POST', '/api/courses'), hostile, 'the response is text')
+  t.match(await call(page, 'POST', '/api/courses'), shown, 'the response is text')
+  t.match(
+    targets.at(-1),
+    `=${encodeURIComponent('\u202e\u2067')}`,
+    'the request has the value of the document',
+  )
+  t.notMatch(
+    await page.locator('body').textContent(),
+    /[\u202a-\u202e\u2066-\u2069]/,
+    'no text changes its direction',
+  )
   t.equal(await page.evaluate('window.attacked'), undefined)
   t.equal(await page.locator('main img, main script').count(), 0)
   t.same(

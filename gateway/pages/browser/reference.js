@@ -245,7 +245,7 @@ function showAccess(text, isWrong = false) {
       ? 'Requests have no token.'
       : `Requests have an access token${token.scope ? ` with ${token.scope}` : ''}.`
   status.className = isWrong ? 'wrong' : 'notice'
-  status.textContent = text === undefined ? state : text
+  status.textContent = visible(text === undefined ? state : text)
 }
 
 function showScopeCount() {
@@ -291,12 +291,20 @@ addEventListener('pageshow', ({ persisted }) => {
 
 // Operations ---------------------------------------------------------------------------------------------------------
 
+/** Shows bidirectional control characters as text, as the server does. These could reverse the text around them. */
+function visible(text) {
+  return text.replace(
+    /[\u202a-\u202e\u2066-\u2069]/g,
+    (character) => `\\u{${character.codePointAt(0).toString(16)}}`,
+  )
+}
+
 /** Creates an element. Text and attributes are never parsed as markup. */
 function element(name, attributes = {}, ...children) {
   const created = document.createElement(name)
   for (const [key, value] of Object.entries(attributes))
     if (value !== undefined) created.setAttribute(key, value)
-  created.append(...children)
+  created.append(...children.map((child) => (typeof child === 'string' ? visible(child) : child)))
   return created
 }
 
@@ -387,7 +395,9 @@ async function fill(operation) {
       ? element(
           'select',
           {},
-          ...(isRequired ? values : ['', ...values]).map((value) => element('option', {}, String(value))),
+          ...(isRequired ? values : ['', ...values]).map((value) =>
+            element('option', { value }, String(value)),
+          ),
         )
       : element('input', { type: 'text', autocomplete: 'off', spellcheck: 'false' })
     input.required = isRequired
