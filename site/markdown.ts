@@ -7,7 +7,7 @@ import http from 'highlight.js/lib/languages/http'
 import nginx from 'highlight.js/lib/languages/nginx'
 import properties from 'highlight.js/lib/languages/properties'
 import markdownIt, { type Token } from 'markdown-it'
-import { absolutePath, addressOf, copyAddressOf, relativeUrl } from './sources.ts'
+import { absolutePath, addressOf, copyAddressOf, readSource, relativeUrl, titleOf } from './sources.ts'
 
 for (const [name, language] of Object.entries({ apache, http, nginx, properties }))
   highlight.registerLanguage(name, language)
@@ -73,10 +73,14 @@ export function highlightCode(code: string, language: string): string {
 export function renderMarkdown(markdown: string, path: string, pages: ReadonlySet<string>): Rendered {
   const tokens = md.parse(markdown, {})
   const files = new Set<string>()
-  for (const token of tokens.flatMap(({ children }) => children ?? []))
+  const inline = tokens.flatMap(({ children }) => children ?? [])
+  for (const [index, token] of inline.entries())
     for (const name of ['href', 'src']) {
       const target = token.attrGet(name)
-      if (target !== null) token.attrSet(name, toSiteUrl(target, path, pages, files))
+      if (target === null) continue
+      token.attrSet(name, toSiteUrl(target, path, pages, files))
+      const page = posix.join(posix.dirname(path), target.replace(/#.*/, ''))
+      if (pages.has(page)) showTitle(inline[index + 1], page)
     }
   const headings = addAnchors(tokens)
   const parts = [...sectionsOf(tokens), ...rowsOf(tokens)]
@@ -88,6 +92,13 @@ export function renderMarkdown(markdown: string, path: string, pages: ReadonlySe
     parts,
     files: [...files],
   }
+}
+
+/** Replaces the name of a file in the text of a link: a reader of the site knows the page by its title. */
+function showTitle(text: Token | undefined, page: string): void {
+  if (text === undefined || !/^[\w./-]+\.md$/.test(text.content)) return
+  text.type = 'text'
+  text.content = titleOf(readSource(page))
 }
 
 /** Converts a link between files of the repository to a link between addresses of the site. */

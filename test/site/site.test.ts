@@ -35,6 +35,20 @@ t.test(
   },
 )
 
+t.test('a link to a page has a title as its text, not the name of a file', async (t) => {
+  const LINK = /<a href="([^"#]+)[^"]*">(?:<code>)?([^<]*\.md)(?:<\/code>)?<\/a>/g
+  const named = [...PAGES].flatMap(([page, { html }]) =>
+    [...html.matchAll(LINK)]
+      .filter(([, target = '']) => !target.includes('files/'))
+      .map(([link]) => `${page}: ${link}`),
+  )
+  t.same(named, [])
+  t.match(
+    site.read('request-path.html'),
+    '<a href="tokens.html">How the gateway validates tokens</a> describes',
+  )
+})
+
 t.test('no page loads anything from another origin', async (t) => {
   const outside = [...PAGES].flatMap(([page, { html }]) =>
     [...html.matchAll(/<(?:script|link|img|source|iframe)\b[^>]*>/g)]
