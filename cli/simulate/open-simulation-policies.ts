@@ -8,6 +8,7 @@ import { findFolders, noteShippedConfig } from '../find-folders.ts'
 import { fetchLivePolicies } from '../live-policies.ts'
 import { openOrReport, type PolicySet } from '../open-policy-set.ts'
 import type { Terminal } from '../terminal.ts'
+import { developmentEnv } from './development-env.ts'
 
 /**
  * Opens the policies that `--url`, `--config` and `--policies` name.
@@ -24,7 +25,8 @@ export async function openSimulationPolicies(
   if (url === undefined) {
     const folders = findFolders(given, terminal)
     noteShippedConfig(folders, terminal)
-    const set = await openOrReport(folders, given, terminal)
+    const env = developmentEnv(terminal.env, folders.configDir)
+    const set = await openOrReport(folders, given, { ...terminal, env })
     return set && toSimulationPolicies(set)
   }
   // Only `routes` accepts `--source` with `--url`.

@@ -536,3 +536,27 @@ routes:
   t.match(out, /^also saw +a\/tool +also matches the path, but only with mcp-method: tools\/call$/m)
   t.notMatch(out, 'no policy has this path')
 })
+
+t.test('explain uses the base URL of scopegate dev if PORT is set', async (t) => {
+  const courses = readFileSync('policies/courses.policy.yaml', 'utf8')
+  const folder = aPolicyFolder(t, { 'courses.policy.yaml': courses })
+  const gateway = join(folder, 'config/gateway.yaml')
+  const original = readFileSync(gateway, 'utf8')
+  const [local, moved, other] = ['http://127.0.0.1:8080', 'http://127.0.0.1:8180', 'https://api.test']
+  const everywhere = original.replace('listen: { host: 127.0.0.1,', 'listen: { host: 0.0.0.0,')
+  for (const [text, env, expected] of [
+    [original, {}, local],
+    [original, { PORT: '' }, local],
+    [original, { PORT: '8180' }, moved],
+    [original, { PORT: '8180', SCOPEGATE_BASE_URL: other }, other],
+    [original.replace(/^baseUrl: .*$/m, `baseUrl: ${other}`), { PORT: '8180' }, other],
+    [everywhere, { PORT: '8180' }, local],
+  ] as const) {
+    writeFileSync(gateway, text)
+    const args = ['PATCH', '/api/courses/42', '--scope', 'courses:read', '--config', 'config']
+    const { out, err } = await explain(args, { folder, env })
+    t.equal(err, '')
+    t.match(out, `  audience ${expected}\n`, `${JSON.stringify(env)}: ${expected}`)
+    t.match(out, `resource_metadata="${expected}/.well-known/`)
+  }
+})
