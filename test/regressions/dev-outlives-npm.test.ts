@@ -23,7 +23,7 @@ t.test('scopegate dev in an npm script ends when the shell of npm ends', async (
   await new Promise<void>((resolve) => {
     createInterface({ input: shell.stdout }).on('line', (line) => {
       lines.push(line)
-      if (line.startsWith('One line for each request')) resolve()
+      if (line.startsWith('One line for each decision')) resolve()
     })
   })
   const ask = () => sendExactly(`http://127.0.0.1:${port}`, '/api/courses') // on a new connection

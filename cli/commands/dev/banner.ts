@@ -25,7 +25,7 @@ ${title('Scopegate is ready')} after ${seconds} s
   routes        npx scopegate routes --url ${gateway.managementUrl}
   try           ${styleText('cyan', `curl ${baseUrl}${exampleTarget(options.routes) ?? '/auth.md'}`)}
 
-One line for each request follows. Ctrl-C stops everything.
+One line for each decision, token and failed request follows. Ctrl-C stops everything.
 `
 }
 

@@ -1,11 +1,12 @@
 import { styleText } from 'node:util'
+import { ENDPOINTS } from '../../../oauth/endpoints.ts'
 import { isRecord } from '../../../platform/diagnostics/record.ts'
 import { visibleText } from '../../../platform/diagnostics/visible-text.ts'
 import type { HintOf } from './hints.ts'
 
 /**
- * Formats a line of a service's log for a terminal. Shows decisions and policy reloads of the gateway, warnings and
- * errors of every service, and lines that are not JSON. Skips all other lines.
+ * Formats a line of a service's log for a terminal. Shows decisions, issued tokens, failed requests and policy reloads
+ * of the gateway, warnings and errors of every service, and lines that are not JSON. Skips all other lines.
  * @param hint returns a line below a decision. Default: none.
  * @returns the line, or undefined for a skipped line.
  */
@@ -17,7 +18,7 @@ export function formatLogLine(
   const entry = parse(line)
   if (entry === undefined) return line.trim() === '' ? undefined : `${service}: ${line}`
   if (entry['event'] === 'access')
-    return service === 'gateway' ? withHint(formatDecision(entry), hint(entry)) : undefined
+    return service === 'gateway' && !isStep(entry) ? withHint(formatDecision(entry), hint(entry)) : undefined
   if (entry['event'] === 'policy_reloaded')
     return `${styleText('green', 'policies')}  ${String(entry['msg'])}: ${String(entry['routes'])} routes`
   if (entry['level'] !== 'warn' && entry['level'] !== 'error' && entry['level'] !== 'fatal') return undefined
@@ -28,6 +29,12 @@ export function formatLogLine(
   // `diagnostics` contains the problems in edited policies, with their source lines.
   const shown = typeof entry['diagnostics'] === 'string' ? `\n\n${entry['diagnostics']}\n` : ''
   return `${label}  ${service}: ${String(entry['msg'] ?? entry['event'] ?? '')}${detail}${shown}`
+}
+
+/** Returns true for a successful request without a decision: a page, or a step of OAuth before the token. */
+function isStep(entry: Readonly<Record<string, unknown>>): boolean {
+  const isSuccessful = Number(entry['http.response.status_code']) < 400
+  return isSuccessful && entry['auth.decision'] === undefined && entry['url.path'] !== ENDPOINTS.token
 }
 
 function withHint(decision: string, hint: string | undefined): string {

@@ -114,3 +114,33 @@ t.test('formatLogLine() shows reloaded policies, and the errors of rejected poli
     `error  gateway: they are broken\n\n${diagnostics}\n`,
   )
 })
+
+t.test('formatLogLine() hides the successful steps before a token', async (t) => {
+  const lineOf = (path: string, status: number, decision?: string) =>
+    plain('gateway', {
+      level: 'info',
+      event: 'access',
+      time: '2026-01-02T03:04:05.678Z',
+      'http.request.method': 'POST',
+      'url.path': path,
+      'http.response.status_code': status,
+      'auth.decision': decision,
+      duration_ms: 1,
+    })
+  for (const [path, status] of [
+    ['/.well-known/oauth-authorization-server', 200],
+    ['/api/oauth/register', 201],
+    ['/oauth/authorize', 303],
+    ['/docs', 200],
+  ] as const) {
+    t.equal(lineOf(path, status), undefined, path)
+    t.match(lineOf(path, status, 'allow'), `allow      ${status}  POST ${path}  `)
+  }
+  for (const [path, status] of [
+    ['/api/oauth/token', 200],
+    ['/api/oauth/token', 400],
+    ['/oauth/authorize', 400],
+    ['/docs', 503],
+  ] as const)
+    t.equal(lineOf(path, status), `03:04:05  -          ${status}  POST ${path}  -  1 ms`)
+})
