@@ -8,7 +8,6 @@ import { createRequestIds } from '../platform/logging/request-id.ts'
 import { gracefulClose } from '../platform/net/graceful-close.ts'
 import { systemAddresses } from '../platform/net/resolve-name.ts'
 import { systemSrvRecords } from '../platform/net/resolve-srv.ts'
-import { optionalCheck, type ReadinessCheck } from '../platform/ops/ops-server.ts'
 import { explainListenError } from '../platform/process/listen-error.ts'
 import { readPackageVersion } from '../platform/process/package-version.ts'
 import { openSharedRedis, type SharedRedis } from '../platform/redis/shared-redis.ts'
@@ -24,6 +23,7 @@ import { openOverloadMonitor } from './limits/overload/overload-monitor.ts'
 import { createAccessLog } from './observability/access-log.ts'
 import { createDecisionRecorder, type DecisionRecorder } from './observability/decision-recorder.ts'
 import { createMetrics, type Metrics } from './observability/metrics.ts'
+import { type GatewayCheck, optionalGatewayCheck } from './observability/readiness-check.ts'
 import { createClientCertificateMeter } from './observability/tls-metrics.ts'
 import { type UnparsedRequest, unparsedEntry, unparsedRecord } from './observability/unparsed-request.ts'
 import { createUpstreamTokenMeters } from './observability/upstream-token-metrics.ts'
@@ -58,7 +58,7 @@ export type GatewayRuntime = {
   readonly policies: Pick<PolicyHolder, 'apply' | 'active'>
   /** Undefined without a console. */
   readonly console: WorkerConsole | undefined
-  checks(): readonly ReadinessCheck[]
+  checks(): readonly GatewayCheck[]
   close(options?: ShutdownOptions): Promise<void>
 }
 
@@ -312,12 +312,12 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
         }),
       checks: () => [
         ...checks(),
-        ...(sharedRedis === undefined ? [] : [optionalCheck('redis', sharedRedis.problem)]),
+        ...(sharedRedis === undefined ? [] : [optionalGatewayCheck('redis', 'redis', sharedRedis.problem)]),
         ...(revocationRedis === undefined || revocationRedis === sharedRedis
           ? []
-          : [optionalCheck('revocation redis', revocationRedis.problem)]),
-        { name: 'accepting', ok: !drain.signal.aborted },
-        ...secretFiles.checks(),
+          : [optionalGatewayCheck('redis', 'revocation redis', revocationRedis.problem)]),
+        { kind: 'accepting', name: 'accepting', ok: !drain.signal.aborted },
+        ...secretFiles.checks().map((check) => ({ kind: 'secret_files' as const, ...check })),
         ...accesses.flatMap((access) => access.checks()),
         ...upstreams.active.flatMap(upstreamChecks),
         overload.monitor.check(),
@@ -331,13 +331,15 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
 }
 
 /** Returns a degraded check for each unhealthy target of an upstream, and for SRV records with a problem. */
-function upstreamChecks({ name, targets, srv }: Upstream): readonly ReadinessCheck[] {
+function upstreamChecks({ name, targets, srv }: Upstream): readonly GatewayCheck[] {
   const unhealthy = targets.health
     .filter(({ isHealthy }) => !isHealthy)
-    .map(({ target }) => optionalCheck(`${target} of upstream ${name}`, 'its health check fails'))
+    .map(({ target }) =>
+      optionalGatewayCheck('upstream_target', `${target} of upstream ${name}`, 'its health check fails'),
+    )
   return srv?.problem === undefined
     ? unhealthy
-    : [...unhealthy, optionalCheck(`SRV records of upstream ${name}`, srv.problem)]
+    : [...unhealthy, optionalGatewayCheck('upstream_target', `SRV records of upstream ${name}`, srv.problem)]
 }
 
 /** Waits for the first lookup of SRV records, so that the first requests have targets. */

@@ -1,5 +1,5 @@
 import type { MetricJson, MetricSample, MetricsJson } from '../../platform/ops/metrics-format.ts'
-import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
+import type { GatewayCheck } from '../observability/readiness-check.ts'
 
 /**
  * Rules for the values of a gauge in several processes.
@@ -128,14 +128,15 @@ export function selectAmounts(metrics: MetricsJson): MetricsJson {
  * least one worker, the merged check is degraded. The readiness of the gateway depends only on the number of ready
  * workers.
  */
-export function mergeChecks(workers: readonly (readonly ReadinessCheck[])[]): readonly ReadinessCheck[] {
-  const names = new Set(workers.flatMap((checks) => checks.map(({ name }) => name)))
-  return [...names].map((name) => {
-    const found = workers.flatMap((checks) => checks.filter((check) => check.name === name))
-    const affected = found.filter(({ ok, degraded }) => !ok || degraded === true)
-    const [first] = affected
-    if (first === undefined) return { name, ok: true }
-    const detail = [`${affected.length} of ${workers.length} workers`, first.detail ?? 'failed'].join(': ')
-    return { name, ok: true, degraded: true, detail }
-  })
+export function mergeChecks(workers: readonly (readonly GatewayCheck[])[]): readonly GatewayCheck[] {
+  const byName = Map.groupBy(workers.flat(), ({ name }) => name)
+  return [...byName.values()].flatMap((found) =>
+    found.slice(0, 1).map(({ ok: _ok, degraded: _degraded, detail: _detail, ...check }) => {
+      const affected = found.filter(({ ok, degraded }) => !ok || degraded === true)
+      const [first] = affected
+      if (first === undefined) return { ...check, ok: true }
+      const detail = [`${affected.length} of ${workers.length} workers`, first.detail ?? 'failed'].join(': ')
+      return { ...check, ok: true, degraded: true, detail }
+    }),
+  )
 }

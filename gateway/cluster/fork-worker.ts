@@ -4,10 +4,10 @@ import { setImmediate as nextIteration } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { LogLevel } from '../../platform/logging/log-schema.ts'
 import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
-import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { Sample } from '../console/sample.ts'
 import type { ConsoleQuery, ConsoleReply } from '../console/worker-console.ts'
+import type { GatewayCheck } from '../observability/readiness-check.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type { SupervisorMessage, WorkerInit, WorkerMessage, WorkerPolicies } from './worker-messages.ts'
 
@@ -21,7 +21,7 @@ export type WorkerProcess = {
   /** The last reported policies; undefined before the worker is ready. */
   readonly policies: WorkerPolicies | undefined
   /** Returns undefined if the worker does not reply in time. */
-  requestChecks(): Promise<readonly ReadinessCheck[] | undefined>
+  requestChecks(): Promise<readonly GatewayCheck[] | undefined>
   /**
    * Resolves when `lastMetrics` is new, or when the worker does not reply in time. Only a scrape calls this function,
    * because some gauges describe the time since the last call.

@@ -5,7 +5,6 @@ import type { Logger } from '../../platform/logging/logger.ts'
 import { findFreePort } from '../../platform/net/find-free-port.ts'
 import { logLevelEndpoints } from '../../platform/ops/log-level-endpoints.ts'
 import { type MetricsJson, metricsOf } from '../../platform/ops/metrics-format.ts'
-import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import { startOpsServer } from '../../platform/ops/ops-server.ts'
 import { explainListenError } from '../../platform/process/listen-error.ts'
 import { readPackageVersion } from '../../platform/process/package-version.ts'
@@ -16,6 +15,7 @@ import { createDecisionSource } from '../console/decision-source.ts'
 import { openConsole } from '../console/open-console.ts'
 import { createSampler } from '../console/sample.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
+import type { GatewayCheck } from '../observability/readiness-check.ts'
 import { createReloadMeter } from '../observability/reload-metrics.ts'
 import { readPolicySources } from '../snapshot/reload/read-policy-sources.ts'
 import { openSourceVersions } from '../snapshot/reload/source-versions.ts'
@@ -111,20 +111,21 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     return mergeMetrics([...running, exited.metrics, ownMetrics])
   }
 
-  async function checks(): Promise<readonly ReadinessCheck[]> {
+  async function checks(): Promise<readonly GatewayCheck[]> {
     const replies = await Promise.all(pool.serving.map((worker) => worker.requestChecks()))
     const states = replies.flatMap((checks) => (checks === undefined ? [] : [checks]))
     const ready = states.filter((checks) => checks.every(({ ok }) => ok)).length
     return [
       {
+        kind: 'workers',
         name: 'workers',
         ok: ready > 0,
         degraded: ready < config.workers,
         detail: `${ready} of ${config.workers} ready`,
       },
-      { name: 'accepting', ok: !draining },
+      { kind: 'accepting', name: 'accepting', ok: !draining },
       // The supervisor accepts connections, so a stopping worker does not affect the check `accepting`.
-      ...mergeChecks(states.map((checks) => checks.filter(({ name }) => name !== 'accepting'))),
+      ...mergeChecks(states.map((checks) => checks.filter(({ kind }) => kind !== 'accepting'))),
     ]
   }
 

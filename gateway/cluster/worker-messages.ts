@@ -1,10 +1,10 @@
 import type { LogLevel } from '../../platform/logging/log-schema.ts'
 import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
-import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { SourceState } from '../../policy-engine/load/load-policy-sources.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { Sample } from '../console/sample.ts'
 import type { ConsoleQuery, ConsoleReply } from '../console/worker-console.ts'
+import type { GatewayCheck } from '../observability/readiness-check.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
 import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type { PolicyLocations } from '../snapshot/reload/read-policy-sources.ts'
@@ -58,7 +58,7 @@ export type WorkerMessage =
    * worker.
    */
   | { readonly kind: 'replace'; readonly reason: string }
-  | { readonly kind: 'checks'; readonly requestId: number; readonly checks: readonly ReadinessCheck[] }
+  | { readonly kind: 'checks'; readonly requestId: number; readonly checks: readonly GatewayCheck[] }
   | { readonly kind: 'metrics'; readonly requestId: number; readonly metrics: MetricsJson }
   | { readonly kind: 'sample'; readonly requestId: number; readonly sample: Sample }
   | { readonly kind: 'console_replied'; readonly requestId: number; readonly reply: ConsoleReply }

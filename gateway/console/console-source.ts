@@ -1,8 +1,8 @@
 import type { Logger } from '../../platform/logging/logger.ts'
-import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { UnavailablePrefix } from '../../policy-engine/load/load-policy-sources.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
+import type { GatewayCheck } from '../observability/readiness-check.ts'
 import type { PolicyReloader } from '../snapshot/reload/policy-reloader.ts'
 import type { DecisionSource } from './decision-source.ts'
 import type { History } from './history.ts'
@@ -16,7 +16,7 @@ export type ConsoleSource = {
   readonly logger: Logger
   /** Returns one sample of each process. */
   readonly sample: () => Promise<readonly Sample[]>
-  readonly checks: () => Promise<readonly ReadinessCheck[]>
+  readonly checks: () => Promise<readonly GatewayCheck[]>
   /** The active policies, in the format of `GET /policies`; undefined: no worker can reply now. */
   readonly describe: () => Promise<string | undefined>
   readonly policies: Pick<PolicyReloader, 'active' | 'states' | 'failure'>

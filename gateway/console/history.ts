@@ -1,6 +1,6 @@
 import type { MetricsJson } from '../../platform/ops/metrics-format.ts'
-import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import { mergeMetrics } from '../cluster/aggregate-workers.ts'
+import type { CheckKind, GatewayCheck } from '../observability/readiness-check.ts'
 import {
   add,
   type Counts,
@@ -20,10 +20,6 @@ export const MAX_POINTS = 180
 const KEPT_ROUTES = 100
 /** Number of points in which all routes stay: one minute. */
 const FULL_POINTS = 6
-/** The checks of `/readyz` of each part. */
-export const STREAM_CHECK = /^revocations of /
-export const POLICY_CHECK = /^polic(?:ies$|y source )/
-export const REDIS_CHECK = /^(?:revocation )?redis$/
 
 /** The counts of all processes in a period. */
 export type Point = {
@@ -57,7 +53,7 @@ export type History = {
   /** Completed points and the current point, oldest first. At least one point. */
   readonly points: readonly Point[]
   readonly gauges: MetricsJson
-  readonly checks: readonly ReadinessCheck[]
+  readonly checks: readonly GatewayCheck[]
   /** Start of the first point. Milliseconds since 1970. */
   readonly sinceMs: number
   /** Time of the first sample in which the check was not healthy, without a healthy sample since. */
@@ -66,14 +62,14 @@ export type History = {
   readonly lastRevocationMs: number | undefined
   /** Time of the last sample with a successful reload of policies. */
   readonly lastReloadMs: number | undefined
-  add(samples: readonly Sample[], checks: readonly ReadinessCheck[], nowMs: number): void
+  add(samples: readonly Sample[], checks: readonly GatewayCheck[], nowMs: number): void
 }
 
 export function createHistory(startMs: number): History {
   const points: Point[] = [emptyPoint(startMs)]
   const unhealthy = new Map<string, number>()
   let gauges: MetricsJson = []
-  let checks: readonly ReadinessCheck[] = []
+  let checks: readonly GatewayCheck[] = []
   let lastRevocationMs: number | undefined
   let lastReloadMs: number | undefined
 
@@ -117,9 +113,10 @@ export function createHistory(startMs: number): History {
         if (counts.reloads.success > 0) lastReloadMs = nowMs
       }
       const { totals } = point
-      const failing = (pattern: RegExp) => [...unhealthy.keys()].filter((name) => pattern.test(name)).length
-      totals.failingStreams = Math.max(totals.failingStreams, failing(STREAM_CHECK))
-      totals.failingPolicies = Math.max(totals.failingPolicies, failing(POLICY_CHECK))
+      const failing = (...kinds: readonly CheckKind[]) =>
+        newChecks.filter(({ kind, name }) => kinds.includes(kind) && unhealthy.has(name)).length
+      totals.failingStreams = Math.max(totals.failingStreams, failing('revocation_stream'))
+      totals.failingPolicies = Math.max(totals.failingPolicies, failing('policies', 'policy_source'))
     },
   }
 }

@@ -3,8 +3,9 @@ import { formatAge } from '../../platform/pages/format-time.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
 import { stateText } from '../../platform/pages/state-text.ts'
 import type { SourceState } from '../../policy-engine/load/load-policy-sources.ts'
+import type { CheckKind } from '../observability/readiness-check.ts'
 import type { ConsoleState } from './console-source.ts'
-import { type History, type Point, REDIS_CHECK, STREAM_CHECK } from './history.ts'
+import type { History, Point } from './history.ts'
 import { RECENT_POINTS } from './route-traffic.ts'
 import type { RedisFallbacks, ReloadCounts } from './sample.ts'
 
@@ -46,8 +47,8 @@ export type PartsPoint = {
 
 export function toParts(history: History, { states, failure }: ConsoleState['policies']): Parts {
   const { points, lastRevocationMs = null, lastReloadMs = null } = history
-  const checked = (pattern: RegExp): Checked => {
-    const checks = history.checks.filter(({ name }) => pattern.test(name))
+  const checked = (wanted: CheckKind): Checked => {
+    const checks = history.checks.filter(({ kind }) => kind === wanted)
     return {
       checks: checks.length,
       problems: checks.flatMap(({ ok, degraded, detail }) =>
@@ -57,7 +58,7 @@ export function toParts(history: History, { states, failure }: ConsoleState['pol
   }
   const sum = (of: (totals: Point['totals']) => number, since = 0) =>
     points.slice(since).reduce((total, { totals }) => total + of(totals), 0)
-  const [redis, streams] = [checked(REDIS_CHECK), checked(STREAM_CHECK)]
+  const [redis, streams] = [checked('redis'), checked('revocation_stream')]
   return {
     redis:
       redis.checks === 0

@@ -1,5 +1,5 @@
-import type { ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
+import type { CheckKind, GatewayCheck } from '../observability/readiness-check.ts'
 import { describeLocation } from '../snapshot/reload/describe-location.ts'
 import type { ConsoleState } from './console-source.ts'
 import { gaugeOf, type History, type Point } from './history.ts'
@@ -25,90 +25,62 @@ export type Problem = {
 
 type Advice = Pick<Problem, 'action' | 'doc'> & { readonly href?: string }
 
-/** The advice for each check of `/readyz`. The first pattern that matches the name of the check applies. */
-const ADVICE: readonly (readonly [RegExp, Advice])[] = [
-  [
-    /^policies$/,
-    {
-      action: 'Correct the policy file, or restore its last version. The earlier policies stay active.',
-      doc: 'runbooks/ScopegatePolicyReloadFailed.md',
-      href: '/console/policies',
-    },
-  ],
-  [
-    /^policy source /,
-    {
-      action: 'Tell the owner of the source. The owner corrects the files of the source.',
-      doc: 'runbooks/ScopegatePolicySourceInvalid.md',
-      href: '/console/policies',
-    },
-  ],
-  [
-    /^keys of /,
-    {
-      action: 'Check the connection from the gateway to the issuer.',
-      doc: 'runbooks/ScopegateJwksRefreshFailed.md',
-      href: '/console/issuers',
-    },
-  ],
-  [
-    /^introspection at /,
-    {
-      action: 'Check the connection to the issuer, and the client credentials of the gateway.',
-      doc: 'connect-an-issuer.md',
-      href: '/console/issuers',
-    },
-  ],
-  [
-    /^revocations of /,
-    {
-      action:
-        'Check the revocation stream. Until it returns, revoked tokens stay valid for tokenCache.ttlWithoutPush.',
-      doc: 'runbooks/ScopegateRevocationChannelDown.md',
-      href: '/console/issuers',
-    },
-  ],
-  [
-    /redis$/,
-    {
-      action: 'Check Redis and the network. Without Redis, each process counts limits alone.',
-      doc: 'runbooks/ScopegateRateLimiterFallback.md',
-    },
-  ],
-  [
-    /^secret files$/,
-    {
-      action: 'Correct the secret file. The earlier secret stays active.',
-      doc: 'runbooks/ScopegateSecretFileUnusable.md',
-    },
-  ],
-  [
-    /^(?:token|client certificate) for upstream /,
-    {
-      action: 'Check the credentials of the gateway at the upstream.',
-      doc: 'authenticate-at-upstreams.md',
-      href: '/console/upstreams',
-    },
-  ],
-  [
-    / of upstream /,
-    {
-      action: 'Check the upstream. The gateway uses its other addresses.',
-      doc: 'runbooks/ScopegateTargetDown.md',
-      href: '/console/upstreams',
-    },
-  ],
-  [
-    /^workers$/,
-    {
-      action: 'Read the log of the gateway. The supervisor starts crashed workers again.',
-      doc: 'runbooks/ScopegateWorkerCrashed.md',
-    },
-  ],
-  [/^event_loop$/, { action: 'Reduce the load, or add gateways.', doc: 'runbooks/ScopegateEventLoopLag.md' }],
-]
-
 const OTHER: Advice = { action: 'Read the log of the gateway.', doc: 'management-port.md' }
+
+/** The advice for each kind of check of `/readyz`. */
+const ADVICE: Readonly<Record<CheckKind, Advice>> = {
+  policies: {
+    action: 'Correct the policy file, or restore its last version. The earlier policies stay active.',
+    doc: 'runbooks/ScopegatePolicyReloadFailed.md',
+    href: '/console/policies',
+  },
+  policy_source: {
+    action: 'Tell the owner of the source. The owner corrects the files of the source.',
+    doc: 'runbooks/ScopegatePolicySourceInvalid.md',
+    href: '/console/policies',
+  },
+  issuer_keys: {
+    action: 'Check the connection from the gateway to the issuer.',
+    doc: 'runbooks/ScopegateJwksRefreshFailed.md',
+    href: '/console/issuers',
+  },
+  introspection: {
+    action: 'Check the connection to the issuer, and the client credentials of the gateway.',
+    doc: 'connect-an-issuer.md',
+    href: '/console/issuers',
+  },
+  revocation_stream: {
+    action:
+      'Check the revocation stream. Until it returns, revoked tokens stay valid for tokenCache.ttlWithoutPush.',
+    doc: 'runbooks/ScopegateRevocationChannelDown.md',
+    href: '/console/issuers',
+  },
+  redis: {
+    action: 'Check Redis and the network. Without Redis, each process counts limits alone.',
+    doc: 'runbooks/ScopegateRateLimiterFallback.md',
+  },
+  secret_files: {
+    action: 'Correct the secret file. The earlier secret stays active.',
+    doc: 'runbooks/ScopegateSecretFileUnusable.md',
+  },
+  upstream_credentials: {
+    action: 'Check the credentials of the gateway at the upstream.',
+    doc: 'authenticate-at-upstreams.md',
+    href: '/console/upstreams',
+  },
+  upstream_target: {
+    action: 'Check the upstream. The gateway uses its other addresses.',
+    doc: 'runbooks/ScopegateTargetDown.md',
+    href: '/console/upstreams',
+  },
+  workers: {
+    action: 'Read the log of the gateway. The supervisor starts crashed workers again.',
+    doc: 'runbooks/ScopegateWorkerCrashed.md',
+  },
+  event_loop: { action: 'Reduce the load, or add gateways.', doc: 'runbooks/ScopegateEventLoopLag.md' },
+  accepting: OTHER,
+  token_status: OTHER,
+}
 
 /** Maximum number of failing routes in the list. */
 const SHOWN_ROUTES = 10
@@ -131,24 +103,20 @@ export function findProblems(
 }
 
 function ofCheck(
-  { name, ok, detail = 'failed' }: ReadinessCheck,
+  { kind, name, ok, detail = 'failed', source }: GatewayCheck,
   history: History,
   { policies }: Pick<ConsoleState, 'policies'>,
 ): Problem {
-  const { action, doc, href } = ADVICE.find(([pattern]) => pattern.test(name))?.[1] ?? OTHER
-  const [, source] = /^policy source (.*)$/.exec(name) ?? []
-  const unavailable = policies.states.find((one) => one.name === source)?.state === 'unavailable'
-  const errors =
-    name === 'policies'
-      ? policies.failure?.problems
-      : policies.states.find((one) => one.name === source)?.errors
+  const { action, doc, href } = ADVICE[kind]
+  const state = policies.states.find((one) => one.name === source)
+  const errors = kind === 'policies' ? policies.failure?.problems : state?.errors
   const first = errors?.find(({ severity }) => severity === 'error')
   return {
-    state: !ok || unavailable ? 'wrong' : 'notice',
+    state: !ok || state?.state === 'unavailable' ? 'wrong' : 'notice',
     title: name,
     detail,
     sinceMs:
-      (name === 'policies' ? policies.failure?.sinceMs : undefined) ?? history.unhealthySinceMs(name) ?? null,
+      (kind === 'policies' ? policies.failure?.sinceMs : undefined) ?? history.unhealthySinceMs(name) ?? null,
     action,
     doc,
     href: href ?? null,

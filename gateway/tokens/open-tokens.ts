@@ -1,13 +1,13 @@
 import type { SecretFiles } from '../../platform/config/secret-files.ts'
 import type { FailureLog } from '../../platform/logging/failure-log.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
-import { optionalCheck, type ReadinessCheck } from '../../platform/ops/ops-server.ts'
 import type { SharedRedis } from '../../platform/redis/shared-redis.ts'
 import type { Tracing } from '../../platform/tracing/tracing.ts'
 import type { Caller } from '../../policy-engine/decide/caller.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import { parseClientSecret } from '../config/read-secrets.ts'
 import type { Metrics } from '../observability/metrics.ts'
+import { type GatewayCheck, optionalGatewayCheck } from '../observability/readiness-check.ts'
 import { TokenCache } from './cache/token-cache.ts'
 import { createTokenValidator, type TokenValidator } from './cache/token-validator.ts'
 import { type ClientSecret, followClientSecret } from './client-secret.ts'
@@ -25,7 +25,7 @@ export type Tokens = {
   readonly channels: RevocationChannels
   readonly cache: TokenCache
   readonly validator: TokenValidator
-  readonly checks: () => readonly ReadinessCheck[]
+  readonly checks: () => readonly GatewayCheck[]
 }
 
 /** The clocks and timers of this process. The timers do not keep the process alive. */
@@ -149,22 +149,30 @@ function openIssuers(
  * Returns the checks of the issuers: keys, introspection, and the use of earlier statuses. If the keys of an issuer
  * were never fetched, the gateway is not ready. Every other problem only degrades the gateway.
  */
-function issuerChecks(issuers: readonly IssuerClient[]): readonly ReadinessCheck[] {
+function issuerChecks(issuers: readonly IssuerClient[]): readonly GatewayCheck[] {
   return issuers.flatMap(({ issuer, keys, ready, introspector, stale }) => [
     ...(keys === undefined
       ? []
-      : [ready ? optionalCheck(`keys of ${issuer}`, keys.unavailableReason) : neverFetched(issuer)]),
+      : [
+          ready
+            ? optionalGatewayCheck('issuer_keys', `keys of ${issuer}`, keys.unavailableReason)
+            : neverFetched(issuer),
+        ]),
     ...(introspector === undefined
       ? []
-      : [optionalCheck(`introspection at ${issuer}`, introspector.unavailableReason)]),
-    ...(stale?.isActive === true ? [optionalCheck(`token status of ${issuer}`, STALE)] : []),
+      : [
+          optionalGatewayCheck('introspection', `introspection at ${issuer}`, introspector.unavailableReason),
+        ]),
+    ...(stale?.isActive === true
+      ? [optionalGatewayCheck('token_status', `token status of ${issuer}`, STALE)]
+      : []),
   ])
 }
 
 const STALE = 'stale: the gateway accepts known tokens by their last check, for at most staleIfError'
 
-function neverFetched(issuer: string): ReadinessCheck {
-  return { name: `keys of ${issuer}`, ok: false, detail: 'never fetched' }
+function neverFetched(issuer: string): GatewayCheck {
+  return { kind: 'issuer_keys', name: `keys of ${issuer}`, ok: false, detail: 'never fetched' }
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Logger } from '../../../platform/logging/logger.ts'
-import type { ReadinessCheck } from '../../../platform/ops/ops-server.ts'
+import type { GatewayCheck } from '../../observability/readiness-check.ts'
 import { collectGarbage } from './heap-use.ts'
 import {
   NORMAL,
@@ -75,10 +75,15 @@ export class OverloadMonitor {
   /**
    * Readiness check that fails while the event loop is slow, so that a load balancer sends requests to another gateway.
    */
-  check(): ReadinessCheck {
+  check(): GatewayCheck {
     const ok = this.#lagging < LAGGING_READINGS
     const ms = Math.round(this.#reading.longestDelayMs)
-    return { name: 'event_loop', ok, ...(ok ? {} : { detail: `event loop delay up to ${ms} ms` }) }
+    return {
+      kind: 'event_loop',
+      name: 'event_loop',
+      ok,
+      ...(ok ? {} : { detail: `event loop delay up to ${ms} ms` }),
+    }
   }
 
   measure(): void {

@@ -2,9 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Diagnostic } from '../../../platform/diagnostics/diagnostic.ts'
 import type { AuditLog } from '../../../platform/logging/audit-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
-import type { ReadinessCheck } from '../../../platform/ops/ops-server.ts'
 import type { SourceState } from '../../../policy-engine/load/load-policy-sources.ts'
 import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
+import type { GatewayCheck } from '../../observability/readiness-check.ts'
 import type { ReloadMeter } from '../../observability/reload-metrics.ts'
 import { describeLocation } from './describe-location.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
@@ -50,7 +50,7 @@ export type PolicyReloader = {
   /** The errors of the policies on the disk since the first failed reload. Undefined: these policies are active. */
   readonly failure: { readonly problems: readonly Diagnostic[]; readonly sinceMs: number } | undefined
   /** Checks for `/readyz?verbose`. The results have no effect on the readiness of the gateway. */
-  checks(): readonly ReadinessCheck[]
+  checks(): readonly GatewayCheck[]
 }
 
 const SETTLE_MS = 200
@@ -221,12 +221,13 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     checks: () => [check(), ...checkSourceStates(states)],
   }
 
-  function check(): ReadinessCheck {
+  function check(): GatewayCheck {
     const detail = `${routes} routes, ${active.hash.slice(0, 12)}`
     const [first] = broken?.problems.filter(({ severity }) => severity === 'error') ?? []
-    if (first === undefined) return { name: 'policies', ok: true, detail }
+    if (first === undefined) return { kind: 'policies', name: 'policies', ok: true, detail }
     const what = `error[${first.code}]: ${first.message}`
     return {
+      kind: 'policies',
       name: 'policies',
       ok: true,
       degraded: true,

@@ -1,7 +1,7 @@
 import { formatDiagnostics } from '../../../platform/diagnostics/format-diagnostics.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
-import type { ReadinessCheck } from '../../../platform/ops/ops-server.ts'
 import type { SourceState } from '../../../policy-engine/load/load-policy-sources.ts'
+import type { GatewayCheck } from '../../observability/readiness-check.ts'
 import { describeLocation } from './describe-location.ts'
 
 /** Maximum number of errors of a source in one log line. */
@@ -54,13 +54,13 @@ const EFFECT = {
 } as const
 
 /** Returns the checks of `/readyz?verbose`. The gateway stays ready with an invalid source. */
-export function checkSourceStates(states: readonly SourceState[]): readonly ReadinessCheck[] {
+export function checkSourceStates(states: readonly SourceState[]): readonly GatewayCheck[] {
   return states.map((state) => {
-    const name = `policy source ${state.name}`
+    const source = { kind: 'policy_source', name: `policy source ${state.name}`, source: state.name } as const
     const detail = `${state.routes} routes${state.version === undefined ? '' : `, ${state.version.slice(0, 12)}`}`
-    if (state.state === 'valid') return { name, ok: true, detail }
+    if (state.state === 'valid') return { ...source, ok: true, detail }
     return {
-      name,
+      ...source,
       ok: true,
       degraded: true,
       detail: `${detail}, ${EFFECT[state.state]}; ${describeProblem(state)}`,

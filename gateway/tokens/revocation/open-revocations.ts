@@ -1,10 +1,10 @@
 import type { Revocation } from '../../../oauth/revocation.ts'
 import type { FailureLog } from '../../../platform/logging/failure-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
-import { optionalCheck, type ReadinessCheck } from '../../../platform/ops/ops-server.ts'
 import type { Caller } from '../../../policy-engine/decide/caller.ts'
 import type { GatewayConfig } from '../../config/gateway-config.ts'
 import type { Metrics } from '../../observability/metrics.ts'
+import { type GatewayCheck, optionalGatewayCheck } from '../../observability/readiness-check.ts'
 import type { WebsocketSessions } from '../../upstreams/websocket/sessions.ts'
 import type { TokenValidator } from '../cache/token-validator.ts'
 import type { ClientSecret } from '../client-secret.ts'
@@ -92,11 +92,15 @@ export function isPushed(
  * Returns one readiness check per issuer with a revocation channel. The check reports a problem while the channel is
  * not connected.
  */
-export function revocationChecks(channels: Pick<RevocationChannels, 'states'>): readonly ReadinessCheck[] {
+export function revocationChecks(channels: Pick<RevocationChannels, 'states'>): readonly GatewayCheck[] {
   return channels
     .states()
     .map(({ issuer, isConnected }) =>
-      optionalCheck(`revocations of ${issuer}`, isConnected ? undefined : NOT_ARRIVING),
+      optionalGatewayCheck(
+        'revocation_stream',
+        `revocations of ${issuer}`,
+        isConnected ? undefined : NOT_ARRIVING,
+      ),
     )
 }
 

@@ -1,7 +1,7 @@
 import type { SecretFiles } from '../../../platform/config/secret-files.ts'
 import type { FailureLog } from '../../../platform/logging/failure-log.ts'
 import type { Logger } from '../../../platform/logging/logger.ts'
-import { optionalCheck, type ReadinessCheck } from '../../../platform/ops/ops-server.ts'
+import { type GatewayCheck, optionalGatewayCheck } from '../../observability/readiness-check.ts'
 import type { ClientCertificateMeter } from '../../observability/tls-metrics.ts'
 import type { UpstreamTokenMeter } from '../../observability/upstream-token-metrics.ts'
 import {
@@ -27,7 +27,7 @@ export type UpstreamAccess = {
   readonly credential: UpstreamCredential | undefined
   readonly certificate: CertificateSource | undefined
   /** Returns degraded readiness checks. Empty while nothing is wrong. */
-  checks(): readonly ReadinessCheck[]
+  checks(): readonly GatewayCheck[]
   close(): Promise<void>
 }
 
@@ -75,7 +75,9 @@ export function openAccess(
     certificate,
     checks: () =>
       problems().flatMap(([subject, problem]) =>
-        problem === undefined ? [] : [optionalCheck(`${subject} for upstream ${name}`, problem)],
+        problem === undefined
+          ? []
+          : [optionalGatewayCheck('upstream_credentials', `${subject} for upstream ${name}`, problem)],
       ),
     async close() {
       certificate?.close()

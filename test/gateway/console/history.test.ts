@@ -29,8 +29,8 @@ function aSample(
   return { counts: { ...EMPTY, routes: complete, ...counts }, gauges: [] }
 }
 
-const OK = [{ name: 'keys', ok: true }]
-const DEGRADED = [{ name: 'keys', ok: true, degraded: true }]
+const OK = [{ kind: 'issuer_keys', name: 'keys', ok: true }] as const
+const DEGRADED = [{ ...OK[0], degraded: true }] as const
 
 t.test('the samples of all processes in a period are one point', async (t) => {
   const history = createHistory(0)
@@ -62,11 +62,8 @@ t.test('the samples of all processes in a period are one point', async (t) => {
 
 t.test('a point keeps the sum of failures and the largest number of failing checks', async (t) => {
   const history = createHistory(0)
-  const failing = ['revocations of a', 'policies', 'policy source b', 'redis'].map((name) => ({
-    name,
-    ok: true,
-    degraded: true,
-  }))
+  const kinds = ['revocation_stream', 'policies', 'policy_source', 'redis'] as const
+  const failing = kinds.map((kind) => ({ kind, name: `the ${kind}`, ok: true, degraded: true }))
   const counts = {
     redisFallbacks: { rateLimits: 1, tokenLookups: 2, proofs: 3 },
     reloads: { success: 1, failure: 2 },

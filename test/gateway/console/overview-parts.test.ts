@@ -135,8 +135,8 @@ t.test('the cards name the failing Redis and the first invalid policy sources', 
   history.add(
     [],
     [
-      { name: 'redis', ok: true },
-      { name: 'revocation redis', ok: true, degraded: true, detail: 'no connection' },
+      { kind: 'redis', name: 'redis', ok: true },
+      { kind: 'redis', name: 'revocation redis', ok: true, degraded: true, detail: 'no connection' },
     ],
     1_000,
   )
