@@ -28,7 +28,12 @@ export type VerifiedAccount = Account & { readonly endMark: string }
 
 /** The reason why an account was not added. `message` says what to do. */
 export type AddAccountRejection = {
-  readonly rejected: 'username_invalid' | 'username_taken' | 'password_too_short' | 'password_too_long'
+  readonly rejected:
+    | 'username_invalid'
+    | 'username_taken'
+    | 'text_invalid'
+    | 'password_too_short'
+    | 'password_too_long'
   readonly message: string
 }
 
@@ -176,8 +181,16 @@ function validateNewAccount(account: NewAccount): AddAccountRejection | undefine
       message:
         'A username must have 1 to 64 characters: letters, digits and . _ @ + -. The first character must be a letter or a digit.',
     }
+  if ([account.name, account.email].some((text) => text !== undefined && CONTROL_CHARACTER.test(text)))
+    return {
+      rejected: 'text_invalid',
+      message: 'The full name and the e-mail address must not contain control characters.',
+    }
   return account.password === undefined ? undefined : validatePassword(account.password)
 }
+
+/** Also matches unpaired surrogates, which UTF-8 cannot encode. */
+const CONTROL_CHARACTER = /[\p{Cc}\p{Cs}]/u
 
 /** @returns undefined when the password satisfies the rules. */
 export function validatePassword(password: string): AddAccountRejection | undefined {
