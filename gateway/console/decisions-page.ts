@@ -1,5 +1,6 @@
 import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { live } from '../../platform/pages/console-page.ts'
+import { filterDisclosure } from '../../platform/pages/filter-disclosure.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
 import { table } from '../../platform/pages/table.ts'
 import type { ConsoleState } from './console-source.ts'
@@ -19,7 +20,7 @@ export function decisionsPage(state: ConsoleState): ConsolePage<DecisionList> {
     watch: () => state.decisions.watch(),
     render(data, query) {
       return html`<p>The gateway keeps the last rejected requests of each process. It records allowed requests only while this page is open.</p>
-${filterForm(query)}
+${filterDisclosure(filterForm(query), query, FILTER_NAMES)}
 ${live('decisions', html`${summary(data)}${data.decisions.length > 0 && table(COLUMNS, data.decisions.map(toCells))}`)}`
     },
   }

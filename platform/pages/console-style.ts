@@ -66,6 +66,14 @@ form.filter p.wide { flex: 1 1 18rem; }
   form.filter p { max-width: 16rem; } form.filter p.wide { max-width: 32rem; }
   form.filter p:has(select) { min-width: max-content; }
 }
+details.filters > summary { padding: 0.375rem 0; font-weight: 600; cursor: pointer; }
+details.filters:not([open]) > summary { margin: 0 0 0.5rem; }
+@media (min-width: 40rem) {
+  @supports selector(::details-content) {
+    details.filters > summary { display: none; }
+    details.filters::details-content { content-visibility: visible; }
+  }
+}
 form.search { display: flex; gap: 0.375rem; flex: 1 1 11rem; max-width: 30rem; margin: 0 0 0 auto; }
 form.search input { flex: 1 1 auto; min-width: 0; }
 label { display: block; font-size: 0.8125rem; font-weight: 600; }

@@ -190,3 +190,39 @@ t.test('the open list of decisions shows a new request, and has filters', async 
   await page.getByRole('link', { name: String(denied.json['request_id']) }).click()
   await page.getByRole('heading', { name: 'deny: token_missing' }).waitFor()
 })
+
+for (const [path, summary, field, value] of [
+  ['/console/decisions', 'Policy file contains', 'Path contains', '/api/denied'],
+  ['/console/routes', 'Only routes', 'Path or name', 'test/denied'],
+] as const)
+  t.test(`${path}: a narrow window shows the list before the filters, without scripts`, async (t) => {
+    const narrow = await chrome.newContext({
+      javaScriptEnabled: false,
+      viewport: { width: 320, height: 720 },
+    })
+    t.teardown(() => narrow.close())
+    const page = await narrow.newPage()
+    await page.goto(managementUrl + path)
+    const filters = page.getByText('Filters', { exact: true })
+    const rows = page.locator('table').first().locator('tbody tr')
+    const below = async () =>
+      ((await rows.first().boundingBox())?.y ?? 0) - ((await filters.boundingBox())?.y ?? 0)
+    t.notOk(await page.getByLabel(field).isVisible(), 'the filters are closed')
+    t.ok((await below()) < 200, 'the list is below the closed filters')
+
+    await filters.focus()
+    await page.keyboard.press('Enter')
+    for (const label of [summary, field]) t.ok(await page.getByLabel(label).isVisible(), label)
+    await page.keyboard.press('Tab')
+    await page.getByLabel(field).fill(value)
+    await page.keyboard.press('Enter')
+    await page.waitForURL(/[?&]path=/)
+    t.equal(await page.getByLabel(field).inputValue(), value, 'the filters are open, because one is set')
+    t.ok(await page.getByLabel(field).isVisible())
+    t.equal(await rows.filter({ hasNotText: value }).count(), 0)
+
+    await page.setViewportSize({ width: 1280, height: 720 })
+    await page.goto(managementUrl + path)
+    t.ok(await page.getByLabel(field).isVisible(), 'a wide window shows the filters')
+    t.notOk(await filters.isVisible(), 'a wide window has nothing to open')
+  })
