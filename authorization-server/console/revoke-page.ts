@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { type ConsoleForm, type ConsolePage, formTokenField } from '../../platform/pages/console-page.ts'
+import { countText } from '../../platform/pages/count-text.ts'
 import { html } from '../../platform/pages/html.ts'
 import { definitions } from '../../platform/pages/state-text.ts'
 import { findStoredAccount } from '../accounts/find-stored-account.ts'
@@ -79,5 +80,5 @@ const LATE = 'The revocation continues. The log has a line for each ended grant.
 
 function resultText(done: object): string {
   const count = 'revoked' in done && Array.isArray(done.revoked) ? done.revoked.length : 0
-  return count === 1 ? '1 grant revoked.' : `${count} grants revoked.`
+  return `${countText(count, 'grant')} revoked.`
 }

@@ -1,5 +1,6 @@
 import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { live } from '../../platform/pages/console-page.ts'
+import { countText } from '../../platform/pages/count-text.ts'
 import { filterDisclosure } from '../../platform/pages/filter-disclosure.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
 import { table } from '../../platform/pages/table.ts'
@@ -34,10 +35,12 @@ function readFilter(query: URLSearchParams): DecisionFilter {
 
 function summary({ decisions, recorded, leftOut }: DecisionList): Html {
   const shown =
-    decisions.length === MAX_ROWS ? `The newest ${MAX_ROWS} decisions` : `${decisions.length} decisions`
+    decisions.length === MAX_ROWS
+      ? `The newest ${MAX_ROWS} decisions`
+      : countText(decisions.length, 'decision')
   const lacking =
-    leftOut === 0 ? '' : ` ${leftOut} allowed requests were not recorded, because too many arrived.`
-  return html`<p>${shown} of ${recorded} recorded decisions.${lacking}</p>`
+    leftOut === 0 ? '' : ` Allowed requests that were not recorded, because too many arrived: ${leftOut}.`
+  return html`<p>${shown} of ${recorded} recorded.${lacking}</p>`
 }
 
 const FIELDS = {

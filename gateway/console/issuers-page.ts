@@ -1,4 +1,5 @@
 import { type ConsolePage, live } from '../../platform/pages/console-page.ts'
+import { countText } from '../../platform/pages/count-text.ts'
 import { docLink } from '../../platform/pages/docs-page.ts'
 import { formatAge, formatTime } from '../../platform/pages/format-time.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
@@ -127,7 +128,7 @@ function card(issuer: IssuerRow, nowMs: number): Html {
       ? undefined
       : [
           'Introspection',
-          html`${introspection.answered} responses, ${introspection.failed > 0 ? stateText('wrong', `${introspection.failed} failed`) : '0 failed'}, ${introspection.waiting} waiting`,
+          html`${countText(introspection.answered, 'response')}, ${introspection.failed > 0 ? stateText('wrong', `${introspection.failed} failed`) : '0 failed'}, ${introspection.waiting} waiting`,
         ],
     [
       'Revocations',

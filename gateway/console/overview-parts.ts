@@ -1,4 +1,5 @@
 import type { ChartState } from '../../platform/pages/chart.ts'
+import { countText } from '../../platform/pages/count-text.ts'
 import { formatAge } from '../../platform/pages/format-time.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
 import { stateText } from '../../platform/pages/state-text.ts'
@@ -140,7 +141,7 @@ export function partCards(
         'Revocation streams',
         `${checks - problems.length} of ${checks} connected`,
         chart((point) => point.failingStreams, 'Revocation streams without a connection', 'notice'),
-        html`${connection(revocationStreams)}; ${lastMinute.revocations} revocations received, ${last}; gaps in 30 min: ${gaps}`,
+        html`${connection(revocationStreams)}; ${countText(lastMinute.revocations, 'revocation')} received, ${last}; gaps in 30 min: ${gaps}`,
       ),
     )
   }

@@ -1,3 +1,4 @@
+import { countText } from '../../platform/pages/count-text.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { CheckKind, GatewayCheck } from '../observability/readiness-check.ts'
 import { describeLocation } from '../snapshot/reload/describe-location.ts'
@@ -193,7 +194,7 @@ function ofRoutes(history: History, routes: readonly PolicyRoute[]): readonly Pr
       return {
         state: 'wrong',
         title: name === '-' ? 'requests without a route' : `route ${name}`,
-        detail: `${failed} of ${requests} requests in the last minute failed with a status of 500 or higher.`,
+        detail: `${failed} of ${countText(requests, 'request')} in the last minute failed with a status of 500 or higher.`,
         sinceMs: failingSince(history.points, ({ routes }) => {
           const counts = routes.get(name)
           return counts && { all: counts.requests, failed: counts.failed }

@@ -1,5 +1,6 @@
 import { barChart } from '../../platform/pages/chart.ts'
 import { type ConsolePage, live } from '../../platform/pages/console-page.ts'
+import { countText } from '../../platform/pages/count-text.ts'
 import { formatTime } from '../../platform/pages/format-time.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
 import { definitions, stateText } from '../../platform/pages/state-text.ts'
@@ -141,7 +142,7 @@ function describeRules(
 function failures({ lastMinute, failingSinceMs, route, upstreamErrors }: RouteData): Html | undefined {
   if (lastMinute.failed === 0) return undefined
   const errors = Object.entries(upstreamErrors).map(([reason, count]) => `${reason} ${count}`)
-  return html`<div class="wrong problem"><h2>${lastMinute.failed} of ${lastMinute.requests} requests failed in the last minute</h2>
+  return html`<div class="wrong problem"><h2>${lastMinute.failed} of ${countText(lastMinute.requests, 'request')} failed in the last minute</h2>
 <p>since ${failingSinceMs === null ? 'an unknown time' : formatTime(failingSinceMs)} or earlier</p>
 ${route.upstream !== undefined && html`<p>Upstream <a href="/console/upstreams">${route.upstream}</a>: ${errors.length === 0 ? 'no connection errors, so its own responses have these statuses' : `requests without a complete response: ${errors.join(', ')}`}.</p>`}</div>`
 }

@@ -1,5 +1,6 @@
 import type { ConsolePage } from '../../platform/pages/console-page.ts'
 import { live } from '../../platform/pages/console-page.ts'
+import { countText } from '../../platform/pages/count-text.ts'
 import { filterDisclosure } from '../../platform/pages/filter-disclosure.ts'
 import { type Html, html } from '../../platform/pages/html.ts'
 import { stateText } from '../../platform/pages/state-text.ts'
@@ -86,7 +87,7 @@ export function routesPage(state: ConsoleState): ConsolePage<RoutesData> {
       return html`${filterDisclosure(filterForm(data, query), query, [...FILTERS, 'show'])}
 ${live(
   'routes',
-  html`<p>${found} of ${total} routes${pages > 1 && `, page ${page} of ${pages}`}. The counts are of the last minute. ${data.tests === null ? NO_RESULTS : html`Tests of the policies: ${describeCounts(data.tests)}.`}</p>
+  html`<p>${found} of ${countText(total, 'route')}${pages > 1 && `, page ${page} of ${pages}`}. The counts are of the last minute. ${data.tests === null ? NO_RESULTS : html`Tests of the policies: ${describeCounts(data.tests)}.`}</p>
 ${data.routes.length > 0 && table(COLUMNS, data.routes.map(toCells))}${pager(data, query)}${withoutRoute(data)}`,
 )}`
     },

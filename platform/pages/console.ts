@@ -16,6 +16,7 @@ import { type ConsoleForm, type ConsolePage, FORM_TOKEN } from './console-page.t
 import { CONSOLE_SCRIPT_SOURCE } from './console-script.ts'
 import type { ConsoleSession } from './console-sessions.ts'
 import { CONSOLE_STYLE_SOURCE } from './console-style.ts'
+import { countText } from './count-text.ts'
 import { type Html, html } from './html.ts'
 import { isOwnOrigin } from './own-origin.ts'
 import type { Form } from './read-form.ts'
@@ -179,7 +180,7 @@ export function createConsole({
     if ('cookie' in result) return redirect(readNextPath(next, pages), { 'set-cookie': result.cookie })
     if (result.rejected === 'wrong') return signInPage(401, next, 'This token is not correct.')
     const seconds = result.retryAfterSeconds
-    const page = signInPage(429, next, `Too many attempts. Try again in ${seconds} seconds.`)
+    const page = signInPage(429, next, `Too many attempts. Try again in ${countText(seconds, 'second')}.`)
     return { ...page, headers: { ...page.headers, 'retry-after': String(seconds) } }
   }
 

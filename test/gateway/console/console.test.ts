@@ -65,10 +65,11 @@ t.test('the console shows the traffic, the routes and the rules of a route', asy
     const found = await json('/?format=json')
     return (found['problems'] as readonly unknown[]).length > 0 ? found : undefined
   })) as { problems: readonly object[] }
+  t.match((await send(`${managementUrl}/console/route?name=test/open`)).text, '1 of 1 request failed')
   t.match(problems[0], {
     state: 'wrong',
     title: 'route test/open',
-    detail: '1 of 1 requests in the last minute failed with a status of 500 or higher.',
+    detail: '1 of 1 request in the last minute failed with a status of 500 or higher.',
     doc: 'runbooks/ScopegateErrorRateHigh.md',
     href: '/console/route?name=test%2Fopen',
     place: /test\.policy\.yaml:15:5$/,

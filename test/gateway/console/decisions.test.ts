@@ -132,6 +132,7 @@ t.test('the list has a filter for each property of a decision', async (t) => {
   const { url, managementUrl } = gateway
   const token = issuer.store('token-of-app', { client_id: 'app-1', scope: 'posts:read' })
   await send(`${url}/api/items/7`, { token })
+  t.match((await send(`${managementUrl}/console/decisions`)).text, '1 decision of 1 recorded.')
   await send(`${url}/api/own`)
   await send(`${url}/nothing`, { method: 'POST' })
   const [all] = [await listDecisions(managementUrl)]

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { ConsoleState } from '../../../gateway/console/console-source.ts'
 import { createHistory } from '../../../gateway/console/history.ts'
-import { partCards, toParts } from '../../../gateway/console/overview-parts.ts'
+import { type Parts, partCards, toParts } from '../../../gateway/console/overview-parts.ts'
 import { html } from '../../../platform/pages/html.ts'
 import { pushing, startGatewayUnderTest } from '../../fixtures/a-gateway.ts'
 import { send } from '../../fixtures/send.ts'
@@ -130,6 +130,27 @@ t.test(
   },
 )
 
+function cardsOf(parts: Parts, revocations: number): string {
+  return partCards(parts, {
+    nowMs: 2_000,
+    lastMinute: { revocations },
+    chart: () => html``,
+    card: (title, number, _picture, note) => html`[${title}: ${number}, ${note}]`,
+  }).toString()
+}
+
+t.test('the card of revocation streams has the singular for one revocation', async (t) => {
+  const history = createHistory(0)
+  history.add([], [{ kind: 'revocation_stream', name: 'revocations', ok: true }], 1_000)
+  const parts = toParts(history, { states: [], failure: undefined } as unknown as ConsoleState['policies'])
+  for (const [count, text] of [
+    [0, '; 0 revocations received,'],
+    [1, '; 1 revocation received,'],
+    [2, '; 2 revocations received,'],
+  ] as const)
+    t.match(cardsOf(parts, count), text)
+})
+
 t.test('the cards name the failing Redis and the first invalid policy sources', async (t) => {
   const history = createHistory(0)
   history.add(
@@ -143,12 +164,7 @@ t.test('the cards name the failing Redis and the first invalid policy sources', 
   const states = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, state: 'unavailable' }))
   const parts = toParts(history, { states, failure: undefined } as unknown as ConsoleState['policies'])
   t.match(parts.redis, { checks: 2, problems: ['no connection'] })
-  const markup = partCards(parts, {
-    nowMs: 2_000,
-    lastMinute: { revocations: 0 },
-    chart: () => html``,
-    card: (title, number, _picture, note) => html`[${title}: ${number}, ${note}]`,
-  }).toString()
+  const markup = cardsOf(parts, 0)
   t.match(markup, '[Operations without Redis: 0, <span class="state" data-state="notice">no connection<')
   t.match(
     markup,
