@@ -85,7 +85,9 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
   const { config, logger, resolve = systemAddresses, resolveSrv = systemSrvRecords } = options
   const tickMs = options.tickMs ?? (() => performance.now())
   const resources = toResources(config)
-  const check = (sources: PolicySources) => checkSources(sources, { config, resources })
+  // A gateway in another server has no management port.
+  const hasConsole = options.handOver === undefined && config.management.console !== false
+  const check = (sources: PolicySources) => checkSources(sources, { config, resources, hasConsole })
   const first = runSync(check(options.policies ?? (await readPolicies(options))))
   if ('problems' in first) throw new ConfigError(first.problems)
   const version = readPackageVersion()
@@ -208,8 +210,6 @@ export async function createGatewayRuntime(options: GatewayOptions): Promise<Gat
     },
   })
 
-  // A gateway in another server has no management port.
-  const hasConsole = options.handOver === undefined && config.management.console !== false
   const recorder = hasConsole ? createDecisionRecorder(tickMs) : undefined
   const { pipeline, rateLimiter, accessLog, server, connections, decisions } = await openRequestPath(config, {
     metrics,

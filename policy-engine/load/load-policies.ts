@@ -71,6 +71,8 @@ export type LoadPoliciesOptions = {
   readonly presets?: Presets | undefined
   /** Names of the upstreams that lead to the authorization server. */
   readonly authorizationServers?: ReadonlySet<string> | undefined
+  /** Whether to read the tests in policy files. Their schema is always checked. Default: true. */
+  readonly withTests?: boolean | undefined
   /** Whether to read test files too. The server does not need test files. */
   readonly withTestFiles?: boolean | undefined
   /** Checks the routes of a file that has no other errors. Default: no check, so all routes are permitted. */
@@ -93,7 +95,7 @@ export function loadPolicies(options: LoadPoliciesOptions): LoadedPolicies {
  * checks across files take more steps.
  */
 export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedPolicies> {
-  const { dir, sources, presets = NO_PRESETS } = options
+  const { dir, sources, presets = NO_PRESETS, withTests = true } = options
   const found = findPolicyFiles(dir, sources?.folder ?? readFolder(dir), {
     isSource: options.permit !== undefined,
   })
@@ -131,7 +133,7 @@ export function* loadPoliciesSliced(options: LoadPoliciesOptions): Steps<LoadedP
     routes.push(...own)
     if (options.permit !== undefined) diagnostics.push(...capPerCode(yield* options.permit(own, document)))
     diagnostics.push(...capPerCode(findImplicitAnonymous(policy, document, presets)))
-    tests.push(...testsOf(document))
+    if (withTests) tests.push(...testsOf(document))
   }
   yield
   diagnostics.push(...findDuplicateNames('P303', 'policy', named))

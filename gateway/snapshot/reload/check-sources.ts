@@ -52,7 +52,11 @@ export type InvalidPolicies = { readonly hash: string; readonly problems: readon
  */
 export function* checkSources(
   sources: PolicySources,
-  { config, resources }: { readonly config: GatewayConfig; readonly resources: Resources },
+  {
+    config,
+    resources,
+    hasConsole,
+  }: { readonly config: GatewayConfig; readonly resources: Resources; readonly hasConsole: boolean },
 ): Steps<CheckedPolicies | InvalidPolicies> {
   const { hash } = sources
   const { found, attempt } = collectProblems()
@@ -80,6 +84,7 @@ export function* checkSources(
     upstreams: new Set(config.upstreams.map((upstream) => upstream.name)),
     authorizationServers: findAuthorizationServers(config.upstreams),
     hasDecisions: config.decisions !== undefined,
+    withTests: hasConsole,
   }
   const policies =
     sources.sources === undefined
@@ -110,7 +115,7 @@ export function* checkSources(
   const empty = findEmptyResources(resources, policies.routes, GATEWAY_FILE)
   return {
     routes: policies.routes,
-    tests: config.management.console === false ? [] : policies.tests,
+    tests: policies.tests,
     catalogue: policies.scopes.size === 0 ? catalogue : new Map([...catalogue, ...policies.scopes]),
     operatorCatalogue: catalogue,
     upstreams: policies.upstreams,
