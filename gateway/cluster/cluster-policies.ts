@@ -2,16 +2,11 @@ import type { AuditLog } from '../../platform/logging/audit-log.ts'
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
 import type { ReloadMeter } from '../observability/reload-metrics.ts'
-import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
-import {
-  type AppliedEverywhere,
-  createPolicyReloader,
-  type PolicyReloader,
-} from '../snapshot/reload/policy-reloader.ts'
+import { createPolicyReloader, type PolicyReloader } from '../snapshot/reload/policy-reloader.ts'
 import { readPolicySources } from '../snapshot/reload/read-policy-sources.ts'
-import type { WorkerReload } from '../snapshot/reload/reload-report.ts'
 import type { SourceVersions } from '../snapshot/reload/source-versions.ts'
 import { startReloading } from '../snapshot/reload/watch-folders.ts'
+import { applyToWorkers } from './apply-to-workers.ts'
 import type { WorkerProcess } from './fork-worker.ts'
 import type { WorkerPolicies } from './worker-messages.ts'
 
@@ -34,28 +29,25 @@ export function openClusterPolicies(options: {
   readonly versions: SourceVersions
   readonly first: WorkerPolicies
   readonly serving: () => readonly WorkerProcess[]
+  /** The workers that have policies and do not drain, even if they do not count as stable. */
+  readonly ready: () => readonly WorkerProcess[]
   readonly meter: ReloadMeter
   readonly logger: Logger
   readonly audit: AuditLog
 }): ClusterPolicies {
-  const { serving, versions, logger } = options
+  const { serving, ready, versions, logger } = options
   let { locations } = options.first
   const reloader = createPolicyReloader({
     ...options,
     active: { sources: options.sources, routes: options.first.routes, states: options.first.states },
     read: async () => versions.attach(await readPolicySources(locations)),
     onStates: versions.keep,
-    apply: (sources) => applyToWorkers(serving(), sources),
+    apply: (sources) => applyToWorkers(sources, { ready, active: reloader.active, logger }),
   })
   let stop = start()
 
   function start(): () => void {
-    const reload = async (trigger: 'watch'): Promise<void> => {
-      await reloader.reload(trigger)
-      // Repeats the update for a worker that was too busy to reply in time.
-      serving().forEach(workerStarted)
-    }
-    return startReloading(reload, { ...locations, logger })
+    return startReloading(reloader.reload, { ...locations, logger })
   }
 
   /** Sends the active policies to a worker that has other policies, and does not wait for the reply. */
@@ -91,30 +83,4 @@ export function openClusterPolicies(options: {
     },
     close: () => stop(),
   }
-}
-
-type WorkerOutcome = { readonly pid: number | undefined; readonly outcome: ApplyOutcome | undefined }
-
-/**
- * Activates policies in every serving worker. If one worker finds the policies invalid, the policies count as invalid.
- * @throws {Error} when no worker replies, so that the outcome is unknown.
- */
-async function applyToWorkers(
-  workers: readonly Pick<WorkerProcess, 'pid' | 'apply'>[],
-  sources: PolicySources,
-): Promise<AppliedEverywhere> {
-  const replies: readonly WorkerOutcome[] = await Promise.all(
-    workers.map(async (worker) => ({ pid: worker.pid, outcome: await worker.apply(sources) })),
-  )
-  const outcomes = replies.flatMap(({ outcome }) => (outcome === undefined ? [] : [outcome]))
-  const outcome =
-    outcomes.find(({ result }) => result === 'broken') ??
-    outcomes.find(({ result }) => result === 'applied') ??
-    outcomes[0]
-  if (outcome === undefined) throw new Error('no worker replied to the reload')
-  return { outcome, workers: replies.map(toReport) }
-}
-
-function toReport({ pid, outcome }: WorkerOutcome): WorkerReload {
-  return { pid, result: outcome?.result ?? 'silent', hash: outcome?.hash }
 }

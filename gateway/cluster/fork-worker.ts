@@ -31,7 +31,13 @@ export type WorkerProcess = {
   requestSample(): Promise<Sample | undefined>
   /** Returns undefined if the worker does not reply in time. */
   askConsole(query: ConsoleQuery): Promise<ConsoleReply | undefined>
+  /** Returns undefined if the worker exits, or cannot check the policies because of a defect. Has no time limit. */
   apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
+  /**
+   * Requests a message of the worker.
+   * @returns the number of probes since the last message of the worker, including this one.
+   */
+  probe(): number
   /**
    * Returns the worker's policies, in the format of `GET /policies`; undefined if the worker does not reply in time.
    */
@@ -50,11 +56,8 @@ export type WorkerEnd = { readonly code: number | undefined; readonly signal: st
 type WorkerReply = Extract<WorkerMessage, { readonly requestId: number }>
 
 const REPLY_TIMEOUT_MS = 1_000
-/**
- * Maximum wait for a worker to apply policies. A busy worker needs some time to check thousands of routes between its
- * requests.
- */
-const APPLY_TIMEOUT_MS = 10_000
+/** Request ID of a probe. The supervisor needs no content of the reply. */
+const PROBE_ID = 0
 
 /** Starts a worker: another process of this program, which shares the listening port `port`. */
 export function forkWorker(
@@ -71,13 +74,19 @@ export function forkWorker(
   const begin: SupervisorMessage = { kind: 'begin', ...initial }
   forked.send(begin, () => undefined)
   const waiting = new Map<number, (reply: WorkerReply | undefined) => void>()
-  let requests = 0
+  let requests = PROBE_ID
+  let probes = 0
+  let hasEnded = false
   let lastMetrics: MetricsJson = []
   let policies: WorkerPolicies | undefined
 
   const ended = new Promise<WorkerEnd>((resolve) => {
     forked.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined }))
     forked.on('error', () => undefined) // ignores a failed send of a message; the exit is handled above
+  })
+  ended.then(() => {
+    hasEnded = true
+    for (const settle of waiting.values()) settle(undefined)
   })
   const ready = new Promise<string | undefined>((resolve) => {
     forked.on('message', (message: WorkerMessage) => {
@@ -88,10 +97,12 @@ export function forkWorker(
     ended.then(() => resolve(undefined))
   })
 
+  /** @param withinMs undefined: waits until the worker replies or exits. */
   function request<K extends WorkerReply['kind']>(
     toMessage: (requestId: number) => SupervisorMessage,
-    withinMs: number,
+    withinMs?: number,
   ): Promise<Extract<WorkerReply, { readonly kind: K }> | undefined> {
+    if (hasEnded) return Promise.resolve(undefined)
     const requestId = ++requests
     return new Promise((resolve) => {
       const settle = (given: WorkerReply | undefined): void => {
@@ -99,7 +110,7 @@ export function forkWorker(
         waiting.delete(requestId)
         resolve(given as Extract<WorkerReply, { readonly kind: K }> | undefined)
       }
-      const timer = setTimeout(settle, withinMs, undefined)
+      const timer = withinMs === undefined ? undefined : setTimeout(settle, withinMs, undefined)
       waiting.set(requestId, settle)
       worker.send(toMessage(requestId))
     })
@@ -132,7 +143,12 @@ export function forkWorker(
     },
     async apply(sources) {
       const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'apply', requestId, sources })
-      return (await request<'applied'>(toMessage, APPLY_TIMEOUT_MS))?.outcome
+      return (await request<'applied'>(toMessage))?.outcome
+    },
+    probe() {
+      worker.send({ kind: 'request_checks', requestId: PROBE_ID })
+      probes += 1
+      return probes
     },
     async describe() {
       const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'describe', requestId })
@@ -147,18 +163,15 @@ export function forkWorker(
     kill: () => void forked.process.kill('SIGKILL'),
   }
   forked.on('message', (message: WorkerMessage) => {
+    probes = 0
     if (message.kind === 'replace') onReplace(worker, message.reason)
     if (message.kind === 'leaving') worker.send({ kind: 'leave' })
     if (message.kind === 'poll_listener')
       void pollListener().then(() => worker.send({ kind: 'listener_polled' }))
     if (message.kind === 'metrics' || message.kind === 'final_metrics') lastMetrics = message.metrics
-    if (message.kind === 'applied' && message.outcome.result !== 'broken' && policies !== undefined)
-      policies = {
-        ...policies,
-        hash: message.outcome.hash,
-        routes: message.outcome.routes,
-        states: message.outcome.sources,
-      }
+    const outcome = message.kind === 'applied' ? message.outcome : undefined
+    if (outcome !== undefined && outcome.result !== 'broken' && policies !== undefined)
+      policies = { ...policies, hash: outcome.hash, routes: outcome.routes, states: outcome.sources }
     if ('requestId' in message) waiting.get(message.requestId)?.(message)
   })
   return worker

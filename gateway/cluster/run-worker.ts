@@ -5,6 +5,7 @@ import type { ConsoleQuery, ConsoleReply } from '../console/worker-console.ts'
 import type { GatewayOptions } from '../gateway-options.ts'
 import { createGatewayRuntime } from '../gateway-runtime.ts'
 import type { ShutdownOptions } from '../server/shutdown.ts'
+import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type { SupervisorMessage, WorkerMessage } from './worker-messages.ts'
 
 /**
@@ -48,8 +49,13 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
   process.on('message', async (message: SupervisorMessage) => {
     if (message.kind === 'stop') await stop(message.how)
     if (message.kind === 'apply') {
-      const outcome = await serving.policies.apply(message.sources)
-      sendMessage({ kind: 'applied', requestId: message.requestId, outcome })
+      let outcome: ApplyOutcome | undefined
+      try {
+        outcome = await serving.policies.apply(message.sources)
+      } finally {
+        // After an exception, the supervisor also replaces this worker.
+        sendMessage({ kind: 'applied', requestId: message.requestId, outcome })
+      }
     }
     if (message.kind === 'describe') {
       const policies = describePolicies(serving.policies.active(), config)

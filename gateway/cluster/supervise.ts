@@ -138,6 +138,8 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
     versions,
     first,
     serving: () => pool.serving,
+    ready: () =>
+      [...pool.running].filter((worker) => worker.policies !== undefined && !pool.draining.has(worker)),
     meter: createReloadMeter(own.registry),
     logger,
     audit,

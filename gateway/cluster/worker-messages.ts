@@ -49,7 +49,8 @@ export type SupervisorMessage =
 
 export type WorkerMessage =
   | { readonly kind: 'ready'; readonly url: string; readonly policies: WorkerPolicies }
-  | { readonly kind: 'applied'; readonly requestId: number; readonly outcome: ApplyOutcome }
+  /** Undefined: the worker could not check the policies because of a defect. */
+  | { readonly kind: 'applied'; readonly requestId: number; readonly outcome?: ApplyOutcome | undefined }
   /** The worker's policies, in the format of `GET /policies`. */
   | { readonly kind: 'described'; readonly requestId: number; readonly policies: string }
   | { readonly kind: 'log_level_set'; readonly requestId: number }

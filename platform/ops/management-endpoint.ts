@@ -57,7 +57,15 @@ export function mountEndpoints(app: FastifyInstance, endpoints: readonly Managem
       method: endpoint.method,
       url: endpoint.path,
       bodyLimit: endpoint.reads === 'form' ? FORM_LIMIT_BYTES : BODY_LIMIT_BYTES,
-      handler: async (request, reply) => sendResponse(reply, await respondTo(request, endpoint)),
+      async handler(request, reply) {
+        const { socket } = request.raw
+        const limitMs = socket.timeout ?? 0
+        // The limit of idle connections is not a limit of the work. A reload can take minutes.
+        socket.setTimeout(0)
+        const response = await respondTo(request, endpoint)
+        socket.setTimeout(limitMs)
+        return sendResponse(reply, response)
+      },
     })
   for (const [path, sharing] of Map.groupBy(endpoints, (endpoint) => endpoint.path)) {
     const allowed = sharing.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))

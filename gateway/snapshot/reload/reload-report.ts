@@ -11,8 +11,8 @@ export type ReloadTrigger = 'watch' | 'signal' | 'endpoint' | 'roll'
 
 export type WorkerReload = {
   readonly pid: number | undefined
-  /** `silent`: the worker did not reply in time. */
-  readonly result: ApplyOutcome['result'] | 'silent'
+  /** `failed`: the worker exited, or has a defect. The supervisor replaces the worker. */
+  readonly result: ApplyOutcome['result'] | 'failed'
   readonly hash: string | undefined
 }
 

@@ -49,6 +49,7 @@ function aPool(workers: number) {
         policies: undefined,
         askConsole: async () => undefined,
         apply: async () => undefined,
+        probe: () => 1,
         describe: async () => undefined,
         setLogLevel: async () => undefined,
         messages,

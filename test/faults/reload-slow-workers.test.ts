@@ -1,0 +1,135 @@
+import { openSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createCleanup } from '../../bench/cleanup.ts'
+import { childrenOf } from '../../bench/soak/roll-workers.ts'
+import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
+import { findFieldFaults } from '../fixtures/find-field-faults.ts'
+import { startRecordingUpstream } from '../fixtures/recording-upstream.ts'
+import { send } from '../fixtures/send.ts'
+import { until } from '../fixtures/until.ts'
+
+type Line = Readonly<Record<string, unknown>>
+
+/** The tests share the gateway. */
+const cleanup = createCleanup()
+const config = join(t.testdir({ config: {} }), 'config')
+t.teardown(() => cleanup.run())
+const upstream = await startRecordingUpstream()
+cleanup.add(upstream.close)
+const log = join(t.testdirName, 'log')
+const gateway = await startSoakGateway({
+  folder: config,
+  cleanup,
+  upstream: upstream.url,
+  settings: { workers: 2, policyReload: 'manual', debug: { policyHeader: true } },
+  stdout: openSync(log, 'a'),
+})
+const policy = join(config, 'policies', 'soak.policy.yaml')
+const text = readFileSync(policy, 'utf8')
+
+const workers = () => childrenOf(gateway.process.pid)
+const readyz = async () => (await send(`${gateway.managementUrl}/readyz?verbose`)).text
+const isReady = async () => (await readyz()).includes('2 of 2 ready')
+const lines = (): readonly Line[] =>
+  readFileSync(log, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))
+
+/** Stops a process of a worker. The worker then counts as running and does not respond. */
+function pause(t: Test, worker: number): void {
+  process.kill(worker, 'SIGSTOP')
+  t.teardown(() => {
+    if (workers().includes(worker)) process.kill(worker, 'SIGCONT')
+  })
+}
+
+/** Starts a reload of policies with another path. `logged` returns a line of the log after the start. */
+function reload(path: string) {
+  const before = lines().length
+  writeFileSync(policy, text.replace('/pub/**', `${path}/**`))
+  return {
+    report: send(`${gateway.managementUrl}/reload`, { method: 'POST' }),
+    logged: (event: string) =>
+      until(
+        event,
+        async () =>
+          lines()
+            .slice(before)
+            .find((line) => line['event'] === event),
+        180_000,
+      ),
+  }
+}
+
+/** Returns the policy versions of responses on new connections, which alternate between the workers. */
+async function versions(): Promise<readonly (string | null)[]> {
+  const responses = Array.from({ length: 8 }, () =>
+    send(`${gateway.url}/x`, { headers: { connection: 'close' } }),
+  )
+  const seen = (await Promise.all(responses)).map(({ headers }) => headers.get('x-scopegate-policy'))
+  return [...new Set(seen)]
+}
+
+t.test('a reload waits for workers that are too slow to reply', async (t) => {
+  await until('both workers are ready', isReady)
+  const pids = workers()
+  for (const worker of pids) pause(t, worker)
+  const { report, logged } = reload('/slow')
+  t.match(await logged('policy_reload_waits'), { level: 'warn', pids })
+  for (const worker of pids) process.kill(worker, 'SIGCONT')
+  const { status, json } = await report
+  t.match({ status, json }, { status: 200, json: { result: 'applied' } })
+  t.match(
+    json['workers'],
+    pids.map((pid) => ({ pid, result: 'applied', hash: json['hash'] })),
+  )
+  t.same(await versions(), [String(json['hash']).slice(0, 12)])
+})
+
+t.test('a worker that starts during a reload gets the policies of this reload', async (t) => {
+  await until('both workers are ready', isReady)
+  const [slow = 0, victim = 0] = workers()
+  pause(t, slow)
+  const { report, logged } = reload('/restarted')
+  await logged('policy_reload_waits')
+  process.kill(victim, 'SIGKILL')
+  await until('a new worker is ready', async () => {
+    const [, successor] = workers()
+    return successor !== undefined && successor !== victim && (await readyz()).includes('1 of 2 ready')
+  })
+  process.kill(slow, 'SIGCONT')
+  const { json } = await report
+  const [, successor] = workers()
+  t.match(json['workers'], [
+    { pid: slow, result: 'applied' },
+    { pid: victim, result: 'applied' },
+    { pid: successor, result: 'applied' },
+  ])
+  t.same(await versions(), [String(json['hash']).slice(0, 12)])
+})
+
+t.test(
+  'a reload replaces a worker that does not respond, and reports the result of the others',
+  async (t) => {
+    await until('both workers are ready', isReady)
+    const [paused = 0, other = 0] = workers()
+    pause(t, paused)
+    const { report, logged } = reload('/replaced')
+    // The management port closes an idle connection after 30 s. The response takes longer.
+    const { status, json } = await report
+    t.match({ status, json }, { status: 200, json: { result: 'applied' } })
+    t.match(json['workers'], [
+      { pid: paused, result: 'failed' },
+      { pid: other, result: 'applied' },
+    ])
+    t.match(await logged('worker_unresponsive'), { level: 'error', pid: paused })
+    t.match(await logged('worker_crashed'), { pid: paused, signal: 'SIGKILL' })
+    const expected = String(json['hash']).slice(0, 12)
+    await until('the new worker has the policies of the other worker', async () => {
+      return (await isReady()) && (await versions()).join() === expected
+    })
+    t.same(findFieldFaults(lines()), [])
+  },
+)

@@ -1,0 +1,88 @@
+import t from 'tap'
+import { applyToWorkers, type PolicyWorker } from '../../../gateway/cluster/apply-to-workers.ts'
+import type { ApplyOutcome } from '../../../gateway/snapshot/reload/policy-holder.ts'
+import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
+import { createLogger } from '../../../platform/logging/logger.ts'
+import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
+
+const ACTIVE = { hash: 'old' } as PolicySources
+const SOURCES = { hash: 'new' } as PolicySources
+
+const applied = ({ hash }: PolicySources): ApplyOutcome => ({
+  result: 'applied',
+  hash,
+  routes: 1,
+  warnings: [],
+  sources: [],
+})
+const broken = ({ hash }: PolicySources): ApplyOutcome => ({
+  result: 'broken',
+  hash,
+  problems: [diagnostic('P101', 'unknown key', wholeFile('a.policy.yaml'))],
+})
+
+/** Simulates a worker. `reply` undefined: the worker exits. */
+function aWorker(pid: number, reply: ((sources: PolicySources) => ApplyOutcome) | undefined) {
+  const given: string[] = []
+  const worker: PolicyWorker = {
+    pid,
+    async apply(sources) {
+      given.push(sources.hash)
+      return reply?.(sources)
+    },
+    probe: () => 1,
+    kill: () => undefined,
+  }
+  return { worker, given }
+}
+
+const applyTo = (ready: () => readonly PolicyWorker[]) =>
+  applyToWorkers(SOURCES, {
+    ready,
+    active: ACTIVE,
+    logger: createLogger({ level: 'silent', service: 'test' }),
+  })
+
+t.test('a worker that has applied invalid policies gets the active policies again', async (t) => {
+  const workers = [aWorker(1, applied), aWorker(2, broken)]
+  t.match(await applyTo(() => workers.map(({ worker }) => worker)), {
+    outcome: { result: 'broken', hash: 'new' },
+    workers: [
+      { pid: 1, result: 'applied', hash: 'old' },
+      { pid: 2, result: 'broken' },
+    ],
+  })
+  t.same(
+    workers.map(({ given }) => given),
+    [['new', 'old'], ['new']],
+  )
+})
+
+t.test('a worker that exits does not change the result, and its successor gets the policies', async (t) => {
+  const [first, exiting, successor] = [aWorker(1, applied), aWorker(2, undefined), aWorker(3, applied)]
+  const ready = () =>
+    exiting.given.length === 0 ? [first.worker, exiting.worker] : [first.worker, successor.worker]
+  t.match(await applyTo(ready), {
+    outcome: { result: 'applied' },
+    workers: [
+      { pid: 1, result: 'applied' },
+      { pid: 2, result: 'failed', hash: undefined },
+      { pid: 3, result: 'applied' },
+    ],
+  })
+})
+
+t.test('policies that end all workers are not sent to the next workers', async (t) => {
+  let next = 0
+  const started: ReturnType<typeof aWorker>[] = []
+  const ready = () => {
+    const one = aWorker(++next, undefined)
+    started.push(one)
+    return [one.worker]
+  }
+  await t.rejects(applyTo(ready), { message: 'all workers exited during the reload' })
+  t.same(
+    started.map(({ given }) => given),
+    [['new']],
+  )
+})
