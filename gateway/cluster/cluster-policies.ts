@@ -7,6 +7,7 @@ import { readPolicySources } from '../snapshot/reload/read-policy-sources.ts'
 import type { SourceVersions } from '../snapshot/reload/source-versions.ts'
 import { startReloading } from '../snapshot/reload/watch-folders.ts'
 import { applyToWorkers } from './apply-to-workers.ts'
+import { firstReply } from './first-reply.ts'
 import type { WorkerProcess } from './fork-worker.ts'
 import type { WorkerPolicies } from './worker-messages.ts'
 
@@ -78,8 +79,7 @@ export function openClusterPolicies(options: {
       await reloader.reload('roll')
     },
     async describe() {
-      const [worker] = serving()
-      return worker?.describe()
+      return firstReply(serving(), (worker) => worker.describe())
     },
     close: () => stop(),
   }

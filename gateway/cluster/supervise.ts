@@ -23,7 +23,8 @@ import { generatePrivateKey } from '../upstream-identity/assertion-key.ts'
 import { mergeChecks, mergeMetrics, selectAmounts } from './aggregate-workers.ts'
 import { type ClusterPolicies, openClusterPolicies } from './cluster-policies.ts'
 import { createExitedCounts } from './exited-counts.ts'
-import { forkWorker, type WorkerEnd } from './fork-worker.ts'
+import { firstReply } from './first-reply.ts'
+import { forkWorker, type WorkerEnd, type WorkerProcess } from './fork-worker.ts'
 import { WorkerPool } from './worker-pool.ts'
 
 export type SupervisedGateway = Gateway & {
@@ -87,9 +88,10 @@ export async function supervise(options: GatewayOptions): Promise<SupervisedGate
 
   const decisions = createDecisionSource({
     async ask(query, whom) {
+      const askWorker = (worker: WorkerProcess) => worker.askConsole(query)
+      if (whom === 'any') return [await firstReply(pool.serving, askWorker)]
       const ready = [...pool.running].filter((worker) => worker.policies !== undefined)
-      const asked = whom === 'all' ? ready : pool.serving.slice(0, 1)
-      return Promise.all(asked.map((worker) => worker.askConsole(query)))
+      return Promise.all(ready.map(askWorker))
     },
     watch(isWatched) {
       for (const worker of pool.running) worker.send({ kind: 'watch_decisions', isWatched })

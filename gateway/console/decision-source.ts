@@ -28,14 +28,14 @@ export type DecisionSource = {
 }
 
 /**
- * @param ask returns the replies of all processes that reply in time. With `first`, asks only one process.
+ * @param ask returns the replies of all processes that reply in time. With `any`, returns the reply of one process.
  * @param watch called when the first page opens and when the last page closes.
  */
 export function createDecisionSource({
   ask,
   watch,
 }: {
-  readonly ask: (query: ConsoleQuery, whom: 'all' | 'first') => Promise<readonly (ConsoleReply | undefined)[]>
+  readonly ask: (query: ConsoleQuery, whom: 'all' | 'any') => Promise<readonly (ConsoleReply | undefined)[]>
   readonly watch: (isWatched: boolean) => void
 }): DecisionSource {
   let watchers = 0
@@ -54,7 +54,7 @@ export function createDecisionSource({
       return newestFirst(replies.flatMap((reply) => reply?.details ?? []))
     },
     async explain(form) {
-      const [reply] = await ask({ ask: 'explain', form }, 'first')
+      const [reply] = await ask({ ask: 'explain', form }, 'any')
       return reply?.explained
     },
     async keys() {
@@ -63,11 +63,11 @@ export function createDecisionSource({
       return { byIssuer: mergeKeys(lists), processes: lists.length }
     },
     async testSummary() {
-      const [reply] = await ask({ ask: 'test_summary' }, 'first')
+      const [reply] = await ask({ ask: 'test_summary' }, 'any')
       return reply?.testSummary
     },
     async testsOf(route) {
-      const [reply] = await ask({ ask: 'tests', route }, 'first')
+      const [reply] = await ask({ ask: 'tests', route }, 'any')
       return reply?.tests
     },
     get isWatched() {

@@ -40,8 +40,8 @@ type RoutesData = {
   readonly routes: readonly RouteRow[]
   /** The number of tests of all policies. null: the results are not available. */
   readonly tests: TestCounts | null
-  /** The tests that match no route, if one of them fails. */
-  readonly testsWithoutRoute: RouteTests | null
+  /** The tests that match no route, if one of them fails. Without `tests`, the details are not available. */
+  readonly testsWithoutRoute: (TestCounts & Partial<Pick<RouteTests, 'tests'>>) | null
 }
 
 const FILTERS = ['owner', 'path', 'scope', 'anonymous', 'upstream'] as const
@@ -79,7 +79,7 @@ export function routesPage(state: ConsoleState): ConsolePage<RoutesData> {
         testsWithoutRoute:
           policies === undefined || summary === undefined || summary.withoutRoute.failed === 0
             ? null
-            : ((await state.testsOf(undefined, policies)) ?? null),
+            : ((await state.testsOf(undefined, policies)) ?? summary.withoutRoute),
       }
     },
     render(data, query) {
@@ -120,8 +120,12 @@ function sumOf({ routes, withoutRoute }: TestSummary): TestCounts {
 
 function withoutRoute({ testsWithoutRoute: found }: RoutesData): Html | undefined {
   if (found === null) return undefined
-  const failed = found.tests.filter(({ failure }) => failure !== null)
-  return html`<section aria-labelledby="tests"><h2 id="tests">Failed tests that match no route</h2>${testResults({ passed: 0, failed: found.failed }, failed)}</section>`
+  const failed = found.tests?.filter(({ failure }) => failure !== null)
+  return html`<section aria-labelledby="tests"><h2 id="tests">Failed tests that match no route</h2>${
+    failed === undefined
+      ? html`<p>${describeCounts({ passed: 0, failed: found.failed })}. ${NO_RESULTS}</p>`
+      : testResults({ passed: 0, failed: found.failed }, failed)
+  }</section>`
 }
 
 const SHOWN = {

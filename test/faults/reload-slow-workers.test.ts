@@ -26,7 +26,10 @@ const gateway = await startSoakGateway({
   stdout: openSync(log, 'a'),
 })
 const policy = join(config, 'policies', 'soak.policy.yaml')
-const text = readFileSync(policy, 'utf8')
+const text = JSON.stringify({
+  ...JSON.parse(readFileSync(policy, 'utf8')),
+  tests: [{ it: 'fails', request: { method: 'GET', path: '/none' }, expect: { decision: 'allow' } }],
+})
 
 const workers = () => childrenOf(gateway.process.pid)
 const readyz = async () => (await send(`${gateway.managementUrl}/readyz?verbose`)).text
@@ -71,6 +74,19 @@ async function versions(): Promise<readonly (string | null)[]> {
   const seen = (await Promise.all(responses)).map(({ headers }) => headers.get('x-scopegate-policy'))
   return [...new Set(seen)]
 }
+
+t.test('the next worker replies if a worker does not reply to the console or to GET /policies', async (t) => {
+  const { json } = await reload('/asked').report
+  const [first = 0] = workers()
+  pause(t, first)
+  const policies = await send(`${gateway.managementUrl}/policies`)
+  t.match(policies, { status: 200, json: { hash: json['hash'] } })
+  t.match((await send(`${gateway.managementUrl}/console/routes?format=json`)).json, {
+    hash: json['hash'],
+    tests: { passed: 0, failed: 1 },
+    testsWithoutRoute: { failed: 1, tests: [{ it: 'fails' }] },
+  })
+})
 
 t.test('a reload waits for workers that are too slow to reply', async (t) => {
   await until('both workers are ready', isReady)

@@ -92,3 +92,23 @@ t.test('the list of routes has filters, which can be combined', async (t) => {
   })
   t.match(await list('show=untested'), { found: 9_998 })
 })
+
+t.test(
+  'the page shows the number of failed tests without a route if no worker sends the details',
+  async (t) => {
+    const { data, render } = routesPage({
+      policies: { active: { hash: 'h' } },
+      history: async () => history,
+      describe: async () => ({ hash: 'h', routes: ROUTES, unavailable: [], implication: {} }),
+      testSummary: async () => ({ ...TESTS, withoutRoute: { passed: 1, failed: 2 } }),
+      testsOf: async () => undefined,
+    } as unknown as ConsoleState)
+    const query = new URLSearchParams()
+    const found = await data(query)
+    t.match(found, { testsWithoutRoute: { failed: 2, tests: undefined } })
+    if (found === undefined) throw new Error('no data')
+    const markup = render(found, query).toString()
+    t.match(markup, 'Failed tests that match no route')
+    t.match(markup, />2 failed<\/span>\. The results of the tests are not available yet/)
+  },
+)
