@@ -282,8 +282,8 @@ const ATTACKS: readonly (readonly [name: string, answer: (state: string) => Answ
   ['without the issuer', (state) => ({ state, code: 'stolen' }), /response is from another server/],
   [
     'with a denial',
-    (state) => ({ state, iss: baseUrl, error: 'access_denied', error_description: '<b>no</b>' }),
-    /access_denied \(<b>no<\/b>\)/,
+    (state) => ({ state, iss: baseUrl, error: 'access_denied', error_description: '\u202e<b>no</b>' }),
+    /access_denied \(\\u\{202e\}<b>no<\/b>\)/,
   ],
 ]
 
