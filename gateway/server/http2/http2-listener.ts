@@ -12,6 +12,8 @@ import {
   type ServerOptions,
 } from '../server.ts'
 import type { Http2Acceptor } from '../tls/tls-server.ts'
+import { CheckedSocket } from './checked-socket.ts'
+import { ClientFrames } from './client-frames.ts'
 import { Http2Request, Http2Response } from './http2-messages.ts'
 
 /** Serves the connections of a TLS server whose clients have chosen HTTP/2. */
@@ -40,7 +42,8 @@ type Connection = {
   readonly socket: TLSSocket
   readonly session: ServerHttp2Session
   readonly exchanges: Set<Exchange>
-  openStreams: number
+  /** Open streams by their identifiers. */
+  readonly streams: Map<number, ServerHttp2Stream>
   /** Start of the time without a stream, or of the close by the gateway. */
   idleMs: number
   /** Whether a request has started. */
@@ -96,18 +99,16 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     // An upstream can repeat every header. RFC 9110 section 5.2.
     strictSingleValueFields: false,
   })
-  let accepted: TLSSocket | undefined
-  server.on('session', (session) => {
-    if (accepted !== undefined) open(accepted, session)
-  })
+  let accepted: ((session: ServerHttp2Session) => void) | undefined
+  server.on('session', (session) => accepted?.(session))
 
-  function open(socket: TLSSocket, session: ServerHttp2Session): void {
+  function open(socket: TLSSocket, session: ServerHttp2Session, frames: ClientFrames): Connection {
     const nowMs = tickMs()
     const connection: Connection = {
       socket,
       session,
       exchanges: new Set(),
-      openStreams: 0,
+      streams: new Map(),
       idleMs: nowMs,
       hasServed: false,
       budget: BUDGET,
@@ -118,7 +119,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     const spend = (): void => {
       if (hasBudget(connection, tickMs()) || session.destroyed) return
       options.tls?.onHttp2Failure('flood')
-      session.destroy(undefined, NGHTTP2_ENHANCE_YOUR_CALM)
+      abort(session, NGHTTP2_ENHANCE_YOUR_CALM)
     }
     session.on('ping', spend).on('remoteSettings', spend)
     session.on('error', ({ code }: NodeJS.ErrnoException) => {
@@ -135,14 +136,20 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
         return
       }
       openStreams += 1
-      connection.openStreams += 1
+      const id = stream.id as number
+      connection.streams.set(id, stream)
       stream.once('close', () => {
         openStreams -= 1
-        connection.openStreams -= 1
+        connection.streams.delete(id)
         connection.idleMs = tickMs()
         if (stream.rstCode !== NGHTTP2_NO_ERROR) spend()
       })
-      const request = new Http2Request(stream, headers, rawHeaders)
+      const code = frames.errorOf(id)
+      if (code !== undefined) {
+        stream.close(code)
+        return
+      }
+      const request = new Http2Request(stream, headers, rawHeaders, socket)
       // A client can reset a stream in the packet that opens it. Such a request never starts.
       setImmediate(() => {
         if (!isEnded(stream)) start(connection, request, headBytes(rawHeaders))
@@ -154,6 +161,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       clearInterval(timer)
       timer = undefined
     })
+    return connection
   }
 
   function start(connection: Connection, request: Http2Request, bytes: number): void {
@@ -207,7 +215,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       for (const exchange of exchanges) check(connection, exchange, nowMs)
       const openMs = hasServed ? IDLE_TIMEOUT_MS : HEAD_TIMEOUT_MS
       const limitMs = session.closed ? CLOSE_TIMEOUT_MS : openMs
-      if (connection.openStreams > 0 || nowMs - idleMs <= limitMs) continue
+      if (connection.streams.size > 0 || nowMs - idleMs <= limitMs) continue
       // The client may never close its side of the connection.
       if (session.closed) socket.destroy()
       else close(connection)
@@ -242,14 +250,27 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
 
   return {
     accept(socket) {
-      accepted = socket
-      server.emit('connection', socket)
+      let connection: Connection | undefined
+      const frames = new ClientFrames({
+        onConnectionError(code) {
+          options.tls?.onHttp2Failure('protocol')
+          if (connection !== undefined) abort(connection.session, code)
+        },
+        onStreamError(id, code) {
+          connection?.streams.get(id)?.close(code)
+        },
+        sentBytes: () => socket.bytesWritten,
+      })
+      accepted = (session) => {
+        connection = open(socket, session, frames)
+      }
+      server.emit('connection', new CheckedSocket(socket, (chunk) => frames.check(chunk)))
       accepted = undefined
     },
     closeRules: {
       isBusy(socket) {
         const connection = connections.get(socket as TLSSocket)
-        return connection === undefined ? HTTP1_RULES.isBusy(socket) : connection.openStreams > 0
+        return connection === undefined ? HTTP1_RULES.isBusy(socket) : connection.streams.size > 0
       },
       announce(server) {
         HTTP1_RULES.announce(server)
@@ -258,6 +279,12 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       },
     },
   }
+}
+
+/** Closes a connection at once. The client gets GOAWAY with the code. */
+function abort(session: ServerHttp2Session, code: number): void {
+  // Without an error, Node.js sends NO_ERROR. Its types do not permit null.
+  session.destroy(null as unknown as undefined, code)
 }
 
 /** Takes one frame from the budget of a connection. Returns whether the budget was sufficient. */

@@ -6,6 +6,7 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2'
+import type { TLSSocket } from 'node:tls'
 import { HTTP2 } from '../../../policy-engine/match/clean-headers.ts'
 import { toHeaderForms } from '../../pipeline/header-forms.ts'
 
@@ -16,9 +17,17 @@ import { toHeaderForms } from '../../pipeline/header-forms.ts'
 export class Http2Request extends Http2ServerRequest {
   /** Whether the client sends a body. The body can be empty. */
   readonly hasBody: boolean
+  /** The connection of the client. The socket of the session has no address and no certificate. */
+  override readonly socket: TLSSocket
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]) {
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+    socket: TLSSocket,
+  ) {
     super(stream, headers, {}, toHttp1Headers(rawHeaders, !stream.endAfterHeaders))
+    this.socket = socket
     this.hasBody = !stream.endAfterHeaders
     const { scheme } = this
     // RFC 9113 section 8.3.1: another scheme makes another target. Proxies send `http` if their client used plain HTTP.
@@ -71,12 +80,14 @@ export class Http2Response extends Http2ServerResponse<Http2Request> {
   takenChunks = 0
   /** Time in which the client must take a chunk. Milliseconds. */
   stallTimeoutMs: number
+  override readonly socket: TLSSocket
   readonly #announceClose: () => void
   #hasContent = true
 
   /** @param announceClose asks the client to open no further streams on its connection. */
   constructor(stream: ServerHttp2Stream, stallTimeoutMs: number, announceClose: () => void) {
     super(stream)
+    this.socket = this.req.socket
     this.stallTimeoutMs = stallTimeoutMs
     this.#announceClose = announceClose
     // RFC 9113 section 8.1: the server does not need the rest of the request.

@@ -179,6 +179,8 @@ t.test('the gateway counts the connections that it closes because of their frame
   await until('the protocol error is counted', () => count('protocol'))
   flooding.write(...Array.from({ length: 700 }, () => PING))
   await until('the flood is counted', () => count('flood'))
+  const { payload } = await flooding.receive(FRAME.GOAWAY, 0)
+  t.equal(payload.readUInt32BE(4), constants.NGHTTP2_ENHANCE_YOUR_CALM)
   t.ok(await count('protocol'))
   const reset = await openHttp2Client(t, under)
   reset.session.destroy()
