@@ -13,7 +13,7 @@ export type Bench = {
   readonly rounds: number
   readonly roundSeconds: number
   readonly warmUpSeconds: number
-  /** A revision to compare with (`--previous`). Only the rows `first-use`, `tracing` and `console` use it. */
+  /** A revision to compare with (`--previous`). Only the rows `first-use`, `http2`, `tracing` and `console` use it. */
   readonly previous?: string | undefined
   readonly printProgress: (text: string) => void
 }

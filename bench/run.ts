@@ -16,6 +16,7 @@ import { check } from './rows/check.ts'
 import { consoleRow } from './rows/console.ts'
 import { decisionMode } from './rows/decision-mode.ts'
 import { firstUse } from './rows/first-use.ts'
+import { http2 } from './rows/http2.ts'
 import { opaqueTokens } from './rows/opaque-tokens.ts'
 import { reload } from './rows/reload.ts'
 import { routeMatch } from './rows/route-match.ts'
@@ -28,6 +29,7 @@ import { writeResults } from './write-results.ts'
 const ROWS: readonly Row[] = [
   cachedToken,
   firstUse,
+  http2,
   bundledTokens,
   authorizationServer,
   opaqueTokens,
