@@ -57,7 +57,7 @@ export const http2: Row = {
     if (previous !== undefined)
       variants.push({
         name: `revision ${previous}, HTTP/2`,
-        started: await startGateway('previous', checkOut(previous, bench)),
+        started: await startGateway('previous-gateway', checkOut(previous, bench)),
         exchange: exchangeHttp2,
       })
     const exchanges = new Map<string, Exchange>()
@@ -122,13 +122,16 @@ function exchangeHttp1({ url, cert, expectedBody, cleanup }: ExchangeOptions): E
 }
 
 function exchangeHttp2({ url, cert, expectedBody, cleanup }: ExchangeOptions): Exchange {
-  const session = connect(url, { ca: cert })
-  cleanup.add(() => session.destroy())
   const { pathname } = new URL(url)
+  const open = () => connect(url, { ca: cert })
+  let session = open()
+  cleanup.add(() => session.destroy())
   return async () => {
+    // The gateway closes an idle connection.
+    if (session.closed) session = open()
     const stream = session.request({ ':path': pathname })
-    const [headers] = await once(stream, 'response')
-    return classify(headers[':status'], await buffer(stream), expectedBody)
+    const [[headers], body] = await Promise.all([once(stream, 'response'), buffer(stream)])
+    return classify(headers[':status'], body, expectedBody)
   }
 }
 
@@ -138,5 +141,5 @@ function classify(
   expectedBody: string,
 ): 'right' | 'wrongStatus' | 'wrongBody' {
   if (status !== 200) return 'wrongStatus'
-  return body.latin1Slice() === expectedBody ? 'right' : 'wrongBody'
+  return body.toString('latin1') === expectedBody ? 'right' : 'wrongBody'
 }
