@@ -1,8 +1,6 @@
 import { constants } from 'node:http2'
 
 export type FrameRules = {
-  /** The client must not use the connection further. RFC 9113 section 5.4.1. */
-  readonly onConnectionError: (code: number) => void
   /** The client must not use the stream further. RFC 9113 section 5.4.2. nghttp2 may open the stream later. */
   readonly onStreamError: (streamId: number, code: number) => void
   /** Returns the number of bytes that the gateway has sent on the connection. */
@@ -25,6 +23,7 @@ const TYPE = {
   reset: 0x3,
   settings: 0x4,
   ping: 0x6,
+  goaway: 0x7,
   windowUpdate: 0x8,
   continuation: 0x9,
 } as const
@@ -43,6 +42,14 @@ const INITIAL_WINDOW_SIZE = 0x4
 const VALUE_BITS = 0x7f_ff_ff_ff
 const DEFAULT_WINDOW_BYTES = 65_535
 const MAX_WINDOW_BYTES = 0x7f_ff_ff_ff
+const GOAWAY_BYTES = 8
+/**
+ * A GOAWAY frame without an error: RFC 9113 section 6.8. nghttp2 gets this frame in place of the frame with a connection
+ * error. So Node.js emits `goaway` after all earlier frames, when it can send a frame. During a write it cannot.
+ */
+const GOAWAY = Buffer.alloc(HEAD_BYTES + GOAWAY_BYTES)
+GOAWAY.writeUIntBE(GOAWAY_BYTES, 0, 3)
+GOAWAY.writeUInt8(TYPE.goaway, 3)
 /** Streams whose end or window the rules remember. nghttp2 ignores frames of older closed streams. */
 const MAX_REMEMBERED = 100
 
@@ -56,7 +63,7 @@ export class ClientFrames {
   #held: Buffer | undefined
   /** Bytes until the next frame. */
   #skipBytes = PREFACE_BYTES
-  #isFailed = false
+  #connectionError: number | undefined
   /** Only CONTINUATION frames are valid until END_HEADERS. RFC 9113 section 4.3. */
   #isInHeaders = false
   #lastId = 0
@@ -74,9 +81,17 @@ export class ClientFrames {
     this.#rules = rules
   }
 
+  /**
+   * The code of the error after which the client must not use the connection further. RFC 9113 section 5.4.1. The session
+   * then emits `goaway`.
+   */
+  get connectionError(): number | undefined {
+    return this.#connectionError
+  }
+
   /** Returns the bytes for nghttp2. Returns no bytes after a connection error. */
   check(chunk: Buffer): Buffer[] {
-    if (this.#isFailed) return []
+    if (this.#connectionError !== undefined) return []
     const bytes = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk])
     this.#held = undefined
     const passed: Buffer[] = []
@@ -89,8 +104,8 @@ export class ClientFrames {
       }
       const end = at + HEAD_BYTES + bytes.readUIntBE(at, 3)
       if (!this.#accepts(bytes, at)) {
-        if (this.#isFailed) return []
         if (at > from) passed.push(bytes.subarray(from, at))
+        if (this.#connectionError !== undefined) return [...passed, GOAWAY]
         from = end
       }
       at = end
@@ -175,7 +190,8 @@ export class ClientFrames {
    * too large, but it never rejects a valid increment.
    */
   #acceptsIncrement(id: number, increment: number): boolean {
-    if (id === 0) return true
+    // nghttp2 closes the connection if the client has not opened the stream.
+    if (id === 0 || id > this.#lastId) return true
     const sum = (this.#increments.get(id) ?? 0) + increment
     this.#remember(this.#increments.set(id, sum))
     const windowBytes = this.#initialWindowBytes + sum - this.#rules.sentBytes()
@@ -194,8 +210,7 @@ export class ClientFrames {
   }
 
   #fail(code: number): false {
-    this.#isFailed = true
-    this.#rules.onConnectionError(code)
+    this.#connectionError = code
     return false
   }
 }

@@ -122,6 +122,11 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       abort(session, NGHTTP2_ENHANCE_YOUR_CALM)
     }
     session.on('ping', spend).on('remoteSettings', spend)
+    session.on('goaway', () => {
+      if (frames.connectionError === undefined || session.destroyed) return
+      options.tls?.onHttp2Failure('protocol')
+      abort(session, frames.connectionError)
+    })
     session.on('error', ({ code }: NodeJS.ErrnoException) => {
       if (code?.startsWith('ERR_HTTP2') === true) options.tls?.onHttp2Failure('protocol')
     })
@@ -252,10 +257,6 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     accept(socket) {
       let connection: Connection | undefined
       const frames = new ClientFrames({
-        onConnectionError(code) {
-          options.tls?.onHttp2Failure('protocol')
-          if (connection !== undefined) abort(connection.session, code)
-        },
         onStreamError(id, code) {
           connection?.streams.get(id)?.close(code)
         },

@@ -27,6 +27,8 @@ const data = (id: number, flags = 0): Buffer => frame(FRAME.DATA, flags, id, Buf
 const reset = (id: number): Buffer => numberFrame(FRAME.RST_STREAM, id, CANCEL)
 const widen = (id: number, bytes: number): Buffer => numberFrame(FRAME.WINDOW_UPDATE, id, bytes)
 const ping = (flags: number): Buffer => frame(FRAME.PING, flags, 0, Buffer.alloc(8))
+/** The frame that nghttp2 gets in place of a frame with a connection error. */
+const GOAWAY = frame(FRAME.GOAWAY, 0, 0, Buffer.alloc(8))
 const priority = (id: number, dependency: number): Buffer => {
   const payload = Buffer.alloc(5)
   payload.writeUInt32BE(dependency)
@@ -83,9 +85,28 @@ t.test('a window that is too large ends only its stream', async (t) => {
   client.socket.destroy()
 })
 
+t.test('a client that downloads gets the code of its error', async (t) => {
+  const under = await startTlsGateway(t, { http2: true })
+  const part = Buffer.alloc(65_536)
+  under.upstream.reply((socket) => {
+    const sendParts = (): void => {
+      while (socket.write(part));
+    }
+    socket.write('HTTP/1.1 200 OK\r\n\r\n')
+    socket.on('drain', sendParts).on('error', () => undefined)
+    sendParts()
+  })
+  const client = await openFrameClient(under, [[INITIAL_WINDOW_SIZE, MAX_WINDOW]])
+  client.write(widen(0, MAX_WINDOW - 65_535), request(1))
+  await client.receive(FRAME.DATA, 1)
+  client.write(priority(0, 3))
+  const { payload } = await client.receive(FRAME.GOAWAY, 0)
+  t.equal(payload.readUInt32BE(4), NGHTTP2_PROTOCOL_ERROR)
+})
+
 type Checked = {
   readonly passed: Buffer
-  /** Codes of connection errors, and streams with errors. */
+  /** Streams with errors, and the code of a connection error. */
   readonly errors: readonly number[]
 }
 
@@ -93,13 +114,13 @@ type Checked = {
 function checkFrames(frames: readonly Buffer[], size: number, sentBytes = 0): Checked {
   const errors: number[] = []
   const checker = new ClientFrames({
-    onConnectionError: (code) => errors.push(code),
     onStreamError: (id) => errors.push(id),
     sentBytes: () => sentBytes,
   })
   const bytes = Buffer.concat([PREFACE, ...frames])
   const passed: Buffer[] = []
   for (let at = 0; at < bytes.length; at += size) passed.push(...checker.check(bytes.subarray(at, at + size)))
+  if (checker.connectionError !== undefined) errors.push(checker.connectionError)
   return { passed: Buffer.concat(passed), errors }
 }
 
@@ -113,7 +134,11 @@ t.test('the size of the packets does not change the result', async (t) => {
       errors: [],
     })
     for (const [name, code, frames] of ERRORS)
-      t.same(checkFrames(frames, size).errors, [code], `${name}, ${size} bytes`)
+      t.same(
+        checkFrames([...frames, ping(0)], size),
+        { passed: passedBytes(...frames.slice(0, -1), GOAWAY), errors: [code] },
+        `${name}, ${size} bytes`,
+      )
   }
 })
 
@@ -136,7 +161,7 @@ t.test('the window of a stream has the initial size of the client, and loses the
   t.same(checkFrames([open(1), widen(1, rest)], 1_000).errors, [])
   t.same(checkFrames([open(1), widen(1, rest), widen(1, 1)], 1_000).errors, [1])
   t.same(checkFrames([open(1), widen(1, rest), widen(1, 1)], 1_000, 1).errors, [])
-  t.same(checkFrames([open(1), widen(1, rest), widen(3, rest)], 1_000).errors, [])
+  t.same(checkFrames([open(1), open(3), widen(1, rest), widen(3, rest)], 1_000).errors, [])
   const zero = settingsFrame([
     [3, 100],
     [INITIAL_WINDOW_SIZE, 0],
@@ -146,6 +171,11 @@ t.test('the window of a stream has the initial size of the client, and loses the
   const acknowledged = Buffer.from(zero)
   acknowledged.writeUInt8(ACK, 4)
   t.same(checkFrames([acknowledged, open(1), widen(1, MAX_WINDOW)], 1_000).errors, [1])
+})
+
+t.test('nghttp2 gets the window of a stream that the client has not opened', async (t) => {
+  const frames = [open(1), widen(3, MAX_WINDOW)]
+  t.same(checkFrames(frames, 1_000), { passed: passedBytes(...frames), errors: [] })
 })
 
 t.test('a connection with many streams remembers only the last streams', async (t) => {
