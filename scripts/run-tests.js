@@ -39,7 +39,7 @@ const LEAVE_MS = 1_000
 const args = process.argv.slice(2)
 const sumAt = args.indexOf('--sum')
 const sumFile = sumAt === -1 ? undefined : args.splice(sumAt, 2)[1]
-const settings = { jobs: 4, timeout: 600 }
+const settings = { jobs: 5, timeout: 600 }
 for (const option of args.filter((arg) => arg.startsWith('-'))) {
   const [, name, value] = /^--(jobs|timeout)=([1-9]\d*)$/.exec(option) ?? []
   if (name === undefined) {
