@@ -77,9 +77,14 @@ t.test(
   async (t) => {
     const { monitor, look } = aMonitor()
     look(2, { longestDelayMs: 1_500 })
-    t.strictSame(monitor.check(), { name: 'event_loop', ok: true })
+    t.strictSame(monitor.check(), { name: 'event_loop', kind: 'event_loop', ok: true })
     look(1, { longestDelayMs: 1_500.4 })
-    t.strictSame(monitor.check(), { name: 'event_loop', ok: false, detail: 'event loop delay up to 1500 ms' })
+    t.strictSame(monitor.check(), {
+      name: 'event_loop',
+      kind: 'event_loop',
+      ok: false,
+      detail: 'event loop delay up to 1500 ms',
+    })
     look(1, { longestDelayMs: 900 })
     t.equal(monitor.check().ok, true)
     t.equal(monitor.takeLongestDelayMs(), 1_500.4)
