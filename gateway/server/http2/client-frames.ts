@@ -1,7 +1,7 @@
 import { constants } from 'node:http2'
 
-export type FrameRules = {
-  /** The client must not use the stream further. RFC 9113 section 5.4.2. nghttp2 may open the stream later. */
+export type ClientFramesOptions = {
+  /** Called for a stream error. RFC 9113 section 5.4.2. nghttp2 may open the stream later: see `errorOf()`. */
   readonly onStreamError: (streamId: number, code: number) => void
   /** Returns the number of bytes that the gateway has sent on the connection. */
   readonly sentBytes: () => number
@@ -9,7 +9,7 @@ export type FrameRules = {
 
 /** Sizes in bytes. RFC 9113 sections 3.4, 4.1, 6.3, 6.5, 6.7 and 6.9. */
 const PREFACE_BYTES = 24
-const HEAD_BYTES = 9
+const HEADER_BYTES = 9
 const PRIORITY_BYTES = 5
 const PING_BYTES = 8
 const WINDOW_UPDATE_BYTES = 4
@@ -30,7 +30,7 @@ const TYPE = {
 const END_STREAM = 0x1
 const ACK = 0x1
 const END_HEADERS = 0x4
-/** The bytes of a payload that a rule reads or removes. Node.js permits 32 settings in a frame. */
+/** The bytes of a payload that a check reads or removes. Node.js permits 32 settings in a frame. */
 const READ_BYTES: Readonly<Record<number, number>> = {
   [TYPE.priority]: PRIORITY_BYTES,
   [TYPE.settings]: 32 * SETTING_BYTES,
@@ -44,30 +44,30 @@ const DEFAULT_WINDOW_BYTES = 65_535
 const MAX_WINDOW_BYTES = 0x7f_ff_ff_ff
 const GOAWAY_BYTES = 8
 /**
- * A GOAWAY frame without an error: RFC 9113 section 6.8. nghttp2 gets this frame in place of the frame with a connection
- * error. So Node.js emits `goaway` after all earlier frames, when it can send a frame. During a write it cannot.
+ * A GOAWAY frame without an error. RFC 9113 section 6.8. nghttp2 gets it in place of the frame with a connection error.
+ * Node.js then emits `goaway` after all earlier frames and between two writes, when it can send the GOAWAY of the gateway.
  */
-const GOAWAY = Buffer.alloc(HEAD_BYTES + GOAWAY_BYTES)
+const GOAWAY = Buffer.alloc(HEADER_BYTES + GOAWAY_BYTES)
 GOAWAY.writeUIntBE(GOAWAY_BYTES, 0, 3)
 GOAWAY.writeUInt8(TYPE.goaway, 3)
-/** Streams whose end or window the rules remember. nghttp2 ignores frames of older closed streams. */
-const MAX_REMEMBERED = 100
+/** Maximum number of streams in each set and map. nghttp2 ignores frames of older closed streams. */
+const MAX_REMEMBERED_STREAMS = 100
 
 /**
  * Checks the frames of a client for the rules of RFC 9113 that nghttp2 and Node.js do not implement, or for which they
  * close the connection although the error concerns only one stream. nghttp2 checks all other rules.
  */
 export class ClientFrames {
-  readonly #rules: FrameRules
-  /** The start of a frame whose rule needs more bytes. */
+  readonly #options: ClientFramesOptions
+  /** The start of a frame whose check needs more bytes. */
   #held: Buffer | undefined
-  /** Bytes until the next frame. */
+  /** Bytes until the next frame, without a held frame. */
   #skipBytes = PREFACE_BYTES
   #connectionError: number | undefined
   /** Only CONTINUATION frames are valid until END_HEADERS. RFC 9113 section 4.3. */
   #isInHeaders = false
   #lastId = 0
-  /** The last stream before the streams that the client skipped most recently. The client cannot open these streams. */
+  /** The client skipped the streams between these two, and cannot open them. RFC 9113 section 5.1.1. */
   #beforeGapId = 0
   #afterGapId = 0
   /** Streams that the client ended. */
@@ -75,10 +75,11 @@ export class ClientFrames {
   #initialWindowBytes = DEFAULT_WINDOW_BYTES
   /** Sum of the increments for each stream. Bytes. */
   readonly #increments = new Map<number, number>()
+  /** Codes of stream errors. */
   readonly #failed = new Map<number, number>()
 
-  constructor(rules: FrameRules) {
-    this.#rules = rules
+  constructor(options: ClientFramesOptions) {
+    this.#options = options
   }
 
   /**
@@ -102,7 +103,7 @@ export class ClientFrames {
         this.#held = bytes.subarray(at)
         break
       }
-      const end = at + HEAD_BYTES + bytes.readUIntBE(at, 3)
+      const end = at + HEADER_BYTES + bytes.readUIntBE(at, 3)
       if (!this.#accepts(bytes, at)) {
         if (at > from) passed.push(bytes.subarray(from, at))
         if (this.#connectionError !== undefined) return [...passed, GOAWAY]
@@ -141,7 +142,7 @@ export class ClientFrames {
         this.#open(id)
         return this.#acceptsMessage(id, flags)
       case TYPE.reset:
-        this.#remember(this.#ended.add(id))
+        evictOldest(this.#ended.add(id))
         return true
       case TYPE.priority:
         // RFC 9113 section 6.3, and RFC 7540 section 5.3.1.
@@ -173,14 +174,14 @@ export class ClientFrames {
   /** RFC 9113 section 5.1: the states half-closed (remote) and closed. */
   #acceptsMessage(id: number, flags: number): boolean {
     if (this.#ended.has(id)) return this.#fail(constants.NGHTTP2_STREAM_CLOSED)
-    if ((flags & END_STREAM) !== 0) this.#remember(this.#ended.add(id))
+    if ((flags & END_STREAM) !== 0) evictOldest(this.#ended.add(id))
     return true
   }
 
   /** RFC 9113 section 6.5.2. */
   #readSettings(bytes: Buffer, at: number): void {
-    const end = Math.min(at + HEAD_BYTES + bytes.readUIntBE(at, 3), bytes.length)
-    for (let entry = at + HEAD_BYTES; entry + SETTING_BYTES <= end; entry += SETTING_BYTES)
+    const end = Math.min(at + HEADER_BYTES + bytes.readUIntBE(at, 3), bytes.length)
+    for (let entry = at + HEADER_BYTES; entry + SETTING_BYTES <= end; entry += SETTING_BYTES)
       if (bytes.readUInt16BE(entry) === INITIAL_WINDOW_SIZE)
         this.#initialWindowBytes = bytes.readUInt32BE(entry + 2)
   }
@@ -193,20 +194,12 @@ export class ClientFrames {
     // nghttp2 closes the connection if the client has not opened the stream.
     if (id === 0 || id > this.#lastId) return true
     const sum = (this.#increments.get(id) ?? 0) + increment
-    this.#remember(this.#increments.set(id, sum))
-    const windowBytes = this.#initialWindowBytes + sum - this.#rules.sentBytes()
+    evictOldest(this.#increments.set(id, sum))
+    const windowBytes = this.#initialWindowBytes + sum - this.#options.sentBytes()
     if (windowBytes <= MAX_WINDOW_BYTES) return true
-    this.#remember(this.#failed.set(id, constants.NGHTTP2_FLOW_CONTROL_ERROR))
-    this.#rules.onStreamError(id, constants.NGHTTP2_FLOW_CONTROL_ERROR)
+    evictOldest(this.#failed.set(id, constants.NGHTTP2_FLOW_CONTROL_ERROR))
+    this.#options.onStreamError(id, constants.NGHTTP2_FLOW_CONTROL_ERROR)
     return false
-  }
-
-  #remember(streams: Set<number> | Map<number, number>): void {
-    if (streams.size <= MAX_REMEMBERED) return
-    for (const oldest of streams.keys()) {
-      streams.delete(oldest)
-      return
-    }
   }
 
   #fail(code: number): false {
@@ -215,13 +208,19 @@ export class ClientFrames {
   }
 }
 
-/** Returns the number of bytes of a frame that its rule reads. */
+/** Returns the number of bytes of a frame that its check reads or removes. */
 function neededBytes(bytes: Buffer, at: number): number {
-  if (at + HEAD_BYTES > bytes.length) return HEAD_BYTES
-  const read = READ_BYTES[bytes[at + 3] as number] ?? 0
-  return HEAD_BYTES + (read === 0 ? 0 : Math.min(read, bytes.readUIntBE(at, 3)))
+  if (at + HEADER_BYTES > bytes.length) return HEADER_BYTES
+  const payloadBytes = READ_BYTES[bytes[at + 3] as number] ?? 0
+  return HEADER_BYTES + Math.min(payloadBytes, bytes.readUIntBE(at, 3))
+}
+
+function evictOldest(streams: Set<number> | Map<number, number>): void {
+  if (streams.size <= MAX_REMEMBERED_STREAMS) return
+  const [oldest] = streams.keys()
+  if (oldest !== undefined) streams.delete(oldest)
 }
 
 function readValue(bytes: Buffer, at: number): number {
-  return bytes.readUInt32BE(at + HEAD_BYTES) & VALUE_BITS
+  return bytes.readUInt32BE(at + HEADER_BYTES) & VALUE_BITS
 }

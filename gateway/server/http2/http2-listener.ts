@@ -99,6 +99,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     // An upstream can repeat every header. RFC 9110 section 5.2.
     strictSingleValueFields: false,
   })
+  /** Set while `accept()` gives a connection to Node.js, which creates the session at once. */
   let accepted: ((session: ServerHttp2Session) => void) | undefined
   server.on('session', (session) => accepted?.(session))
 

@@ -46,7 +46,7 @@ const ERRORS: readonly (readonly [name: string, code: number, frames: readonly B
   ['PRIORITY that depends on its own stream', NGHTTP2_PROTOCOL_ERROR, [priority(3, 3)]],
 ]
 
-t.test('the gateway closes a connection with frames that the rules do not permit', async (t) => {
+t.test('the gateway closes a connection with frames that RFC 9113 does not permit', async (t) => {
   const under = await startTlsGateway(t, { http2: true })
   under.upstream.reply((socket, { target }) => target === '/pub/x' && socket.write(OK_REPLY))
   for (const [name, code, frames] of ERRORS) {
@@ -58,7 +58,7 @@ t.test('the gateway closes a connection with frames that the rules do not permit
   t.match(await under.metrics(), /scopegate_http2_connection_failures_total\{[^}]*reason="protocol"\} 7\n/)
 })
 
-t.test('the gateway continues after frames that the rules permit', async (t) => {
+t.test('the gateway keeps a connection open after frames that RFC 9113 permits', async (t) => {
   const under = await startTlsGateway(t, { http2: true })
   under.upstream.reply((socket, { target }) => target === '/pub/x' && socket.write(OK_REPLY))
   const client = await openFrameClient(under)
@@ -85,7 +85,7 @@ t.test('a window that is too large ends only its stream', async (t) => {
   client.socket.destroy()
 })
 
-t.test('a client that downloads gets the code of its error', async (t) => {
+t.test('a client gets GOAWAY with the code of its error during a download', async (t) => {
   const under = await startTlsGateway(t, { http2: true })
   const part = Buffer.alloc(65_536)
   under.upstream.reply((socket) => {
@@ -149,7 +149,7 @@ t.test('nghttp2 gets the complete bytes of frames with a wrong size', async (t) 
     t.same(checkFrames(frames, size), { passed: passedBytes(...frames), errors: [] })
 })
 
-t.test('a header block that is not complete contains no other frames', async (t) => {
+t.test('nghttp2 gets all frames inside a header block that is not complete', async (t) => {
   const start = frame(FRAME.HEADERS, END_STREAM, 1, Buffer.alloc(4))
   const frames = [start, ping(ACK), frame(FRAME.CONTINUATION, 4, 1), ping(ACK)]
   // nghttp2 rejects the first PING frame, because it gets the frame.

@@ -5,7 +5,7 @@ import t from 'tap'
 import { startTlsGateway } from '../../../fixtures/a-tls-gateway.ts'
 
 const SUMMARY = '146 tests, 146 passed, 0 skipped, 0 failed'
-/** Only a busy machine needs more than milliseconds for a response. Seconds. */
+/** Time limit of each response. Only a busy machine needs more than milliseconds. Seconds. */
 const TIMEOUT_SECONDS = '5'
 
 // `npm run h2spec` builds h2spec, and sets SCOPEGATE_H2SPEC.
