@@ -8,7 +8,7 @@ import type { Terminal } from './terminal.ts'
 /** The folders that a command reads. Absolute paths. */
 export type Folders = {
   readonly configDir: string
-  /** The folders that contain no gateway.yaml, so that the command uses the configuration of the package. */
+  /** The searched folders without a gateway.yaml. Absent: the command does not use the configuration of the package. */
   readonly searched?: readonly string[]
   /** Overrides the folder that gateway.yaml names. */
   readonly policiesDir: string | undefined

@@ -13,7 +13,7 @@ export const EXPLAIN: Command = {
   summary: 'shows how a request is decided, by which rules, and the response that the client gets',
   about: [
     'The command sends nothing. Without --scope, --claim and --token the request has no token. Claims that no option sets get the values of a valid token of the first issuer for this path.',
-    'PORT sets the port of the base URL, as in `scopegate dev`, if gateway.yaml has its own listen address on 127.0.0.1 as baseUrl.',
+    'If baseUrl in gateway.yaml is the listen address on 127.0.0.1, the environment variable PORT replaces its port, as in `scopegate dev`.',
   ],
   positionals: { usage: 'METHOD PATH', min: 2, max: 2 },
   options: [
