@@ -5,7 +5,7 @@ export const SIGNED_IN_PATH = '/docs/signed-in'
 export const ERRORS_PATH = '/docs/errors'
 export const LLMS_PATH = '/llms.txt'
 export const ERROR_TEMPLATE = '/docs/errors/{code}'
-/** Paths that people type, and the pages to which the gateway redirects them. */
+/** Paths that people type, and the page to which the gateway redirects each path. */
 export const PAGE_REDIRECTS: ReadonlyMap<string, string> = new Map([
   [`${REFERENCE_PATH}/`, REFERENCE_PATH],
   [`${ERRORS_PATH}/`, ERRORS_PATH],
