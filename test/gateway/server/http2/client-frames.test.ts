@@ -142,9 +142,14 @@ t.test('the size of the packets does not change the result', async (t) => {
   }
 })
 
-t.test('nghttp2 gets the complete bytes of frames with a wrong size', async (t) => {
+t.test('nghttp2 gets the complete bytes of frames with a wrong size or stream', async (t) => {
   const short = frame(FRAME.WINDOW_UPDATE, 0, 1, Buffer.alloc(3))
-  const frames = [frame(FRAME.PRIORITY, 0, 1, Buffer.alloc(2)), short, frame(FRAME.PING, ACK, 0)]
+  const frames = [
+    frame(FRAME.PRIORITY, 0, 1, Buffer.alloc(2)),
+    short,
+    frame(FRAME.PING, ACK, 0),
+    frame(FRAME.PING, ACK, 1, Buffer.alloc(8)),
+  ]
   for (const size of [1, 1_000])
     t.same(checkFrames(frames, size), { passed: passedBytes(...frames), errors: [] })
 })
