@@ -1,6 +1,6 @@
 import { openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { quietPort } from '../../test/fixtures/start-scopegate.ts'
+import { quietPort } from '../../test/fixtures/quiet-port.ts'
 import { BenchError } from '../bench-error.ts'
 import type { Cleanup } from '../cleanup.ts'
 import { findProgram } from '../find-program.ts'

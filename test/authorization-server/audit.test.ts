@@ -7,11 +7,11 @@ import { findPackageRoot } from '../../platform/process/package-root.ts'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { beforeAuthorizationServer } from '../fixtures/before-authorization-server.ts'
 import { openBrowser, type Page } from '../fixtures/open-browser.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { type Client, makePkce, registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { answerPage, signIn } from '../fixtures/sign-in.ts'
 import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
 
 type Line = Readonly<Record<string, unknown>>
 

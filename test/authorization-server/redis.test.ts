@@ -6,11 +6,11 @@ import t from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { startFaultProxy } from '../fixtures/fault-proxy.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { knownClient, registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
 // Two replicas: authorization servers with the same issuer, Redis, signing keys and cookie keys.

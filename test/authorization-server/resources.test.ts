@@ -2,10 +2,10 @@ import t from 'tap'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import { introspect } from '../fixtures/introspect.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { makePkce, registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
 
 const port = await quietPort()
 const issuer = `http://localhost:${port}`

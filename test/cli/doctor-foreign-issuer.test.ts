@@ -6,7 +6,7 @@ import { main } from '../../cli/main.ts'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { aTerminal } from '../fixtures/a-terminal.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 
 /** The paths of all routes end in `**`. */
 const POLICY = `apiVersion: scopegate/v1

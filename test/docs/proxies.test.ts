@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { findFreePort } from '../../platform/net/find-free-port.ts'
 import type { FollowedGuide } from '../fixtures/follow-guide.ts'
 import { followProxyGuide, pointAtGateway, startProxy, testProxy } from '../fixtures/proxy-guide.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { documentedBlock, documentedBlocks } from '../fixtures/repository-texts.ts'
 import { send } from '../fixtures/send.ts'
 import { sendBytes } from '../fixtures/send-bytes.ts'
@@ -14,7 +14,7 @@ import { sendBytes } from '../fixtures/send-bytes.ts'
 const run = promisify(execFile)
 
 t.test('run-behind-nginx.md puts nginx in front of the gateway', async (t) => {
-  const port = await findFreePort('127.0.0.1')
+  const port = await quietPort()
   /** Writes a main configuration that includes the file of the guide. Returns the arguments of nginx. */
   const configure = (guide: FollowedGuide): readonly string[] => {
     const { folder } = guide
@@ -50,7 +50,7 @@ t.test('run-behind-nginx.md puts nginx in front of the gateway', async (t) => {
 })
 
 t.test('run-behind-aws-load-balancers.md configures the gateway for the headers of an ALB', async (t) => {
-  const port = await findFreePort('127.0.0.1')
+  const port = await quietPort()
   const guide = await followProxyGuide(t, documentedBlocks('docs/run-behind-aws-load-balancers.md'), {
     port,
     replace: { '10.0.1.0/24': '127.0.0.1/32' },
@@ -88,7 +88,7 @@ t.test('run-behind-aws-load-balancers.md configures the gateway for the headers 
 })
 
 t.test('run-behind-cloudflare.md configures the gateway for the headers of Cloudflare', async (t) => {
-  const port = await findFreePort('127.0.0.1')
+  const port = await quietPort()
   const { curl, orders, token } = await followProxyGuide(
     t,
     documentedBlocks('docs/run-behind-cloudflare.md'),

@@ -1,13 +1,13 @@
 import t from 'tap'
-import { findFreePort } from '../../platform/net/find-free-port.ts'
 import { followProxyGuide, pointAtGateway, startProxy, testProxy } from '../fixtures/proxy-guide.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { documentedBlocks } from '../fixtures/repository-texts.ts'
 
 const program = process.env['SCOPEGATE_TRAEFIK'] ?? ''
 
 t.test('run-behind-traefik.md puts Traefik in front of the gateway', async (t) => {
   t.not(program, '', 'npm run ingresses sets SCOPEGATE_TRAEFIK')
-  const port = await findFreePort('127.0.0.1')
+  const port = await quietPort()
   const guide = await followProxyGuide(t, documentedBlocks('docs/run-behind-traefik.md'), {
     port,
     replace: {

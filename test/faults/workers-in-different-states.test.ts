@@ -4,8 +4,8 @@ import t, { type Test } from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
 import { childrenOf } from '../../bench/soak/roll-workers.ts'
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { send } from '../fixtures/send.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
 /** Returns a function that sends all requests on one connection, and therefore to one worker. */

@@ -4,10 +4,10 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { beforeAuthorizationServer } from '../fixtures/before-authorization-server.ts'
 import { aProof, aProofKey } from '../fixtures/dpop-proof.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { parseObject, send } from '../fixtures/send.ts'
 import { signIn } from '../fixtures/sign-in.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
 
 // RFC 9449 with the strict client library oauth4webapi. The gateway requires its own nonces.
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const

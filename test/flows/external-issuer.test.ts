@@ -5,7 +5,7 @@ import { aJwtIssuerConfig } from '../fixtures/a-jwt-config.ts'
 import { startExternalIssuer } from '../fixtures/an-external-issuer.ts'
 import { launchChromium } from '../fixtures/launch-chromium.ts'
 import { recordPageFaults } from '../fixtures/page-faults.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 
 const chrome = await launchChromium(t)
 const port = await quietPort()

@@ -4,9 +4,9 @@ import { sendDocument, startAgentHost } from '../fixtures/a-document-host.ts'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { beforeAuthorizationServer } from '../fixtures/before-authorization-server.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { signIn } from '../fixtures/sign-in.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
 
 for (const format of ['opaque', 'jwt'] as const)
   t.test(

@@ -11,9 +11,10 @@ import { createInMemoryProvider } from '../../examples/clients/in-memory-provide
 import { startMcpServer } from '../../examples/mcp-server/app.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { send } from '../fixtures/send.ts'
 import { signIn } from '../fixtures/sign-in.ts'
-import { quietPort, startScopegate } from '../fixtures/start-scopegate.ts'
+import { startScopegate } from '../fixtures/start-scopegate.ts'
 
 // The client of the official SDK uses the tools of examples/mcp-server. The client knows only the URL of the server.
 const REDIRECT_URI = 'http://127.0.0.1:49300/callback'

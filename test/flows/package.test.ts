@@ -4,12 +4,12 @@ import { copyFileSync, cpSync, existsSync, readdirSync, readFileSync, writeFileS
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
-import { findFreePort } from '../../platform/net/find-free-port.ts'
 import { recordCredential } from '../fixtures/capture.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { documentedBlock, readRepositoryFile } from '../fixtures/repository-texts.ts'
 import { send } from '../fixtures/send.ts'
 import { plainEnvironment, spawnPlainly } from '../fixtures/spawn-plainly.ts'
-import { PATIENT, quietPort } from '../fixtures/start-scopegate.ts'
+import { PATIENT } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
 /** The index of the documentation also lists examples in TypeScript, and the chart. The package has neither. */
@@ -109,7 +109,7 @@ t.test('the npm package installs a working scopegate command in an empty folder'
 
     // The test changes only the ports, because other processes can use the ports of the page.
     const ports = new Map<string, string>()
-    for (const port of ['8080', '5000']) ports.set(port, String(await findFreePort('127.0.0.1')))
+    for (const port of ['8080', '5000']) ports.set(port, String(await quietPort()))
     const withPorts = (text: string): string =>
       text.replaceAll(/\b(?:8080|5000)\b/g, (port) => ports.get(port) ?? port)
     for (const file of ['server.js', 'upstream.js', 'create-token.js', 'config/gateway.yaml'])

@@ -4,10 +4,10 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { beforeAuthorizationServer } from '../fixtures/before-authorization-server.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { send } from '../fixtures/send.ts'
 import { signIn } from '../fixtures/sign-in.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
 
 const insecure = { [oauth.allowInsecureRequests]: true }
 const REDIRECT_URI = 'http://127.0.0.1:49152/callback'

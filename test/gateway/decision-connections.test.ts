@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
-import { findFreePort } from '../../platform/net/find-free-port.ts'
 import { startDecisionEndpoint } from '../fixtures/a-decision-endpoint.ts'
 import { startTlsGateway } from '../fixtures/a-tls-gateway.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { send } from '../fixtures/send.ts'
 
 const asking = (path: string) => ({ 'x-forwarded-method': 'GET', 'x-forwarded-uri': path })
@@ -59,7 +59,7 @@ t.test('each worker decides with the policies of the last reload', async (t) => 
   const cleanup = createCleanup()
   const folder = t.testdir()
   t.teardown(() => cleanup.run())
-  const port = await findFreePort('127.0.0.1')
+  const port = await quietPort()
   const gateway = await startSoakGateway({
     folder,
     cleanup,

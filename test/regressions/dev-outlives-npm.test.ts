@@ -1,9 +1,10 @@
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { sendExactly } from '../fixtures/send-exactly.ts'
 import { spawnPlainly } from '../fixtures/spawn-plainly.ts'
-import { PATIENT, quietPort } from '../fixtures/start-scopegate.ts'
+import { PATIENT } from '../fixtures/start-scopegate.ts'
 
 const COMMAND = join(import.meta.dirname, '..', '..', 'bin', 'scopegate.js')
 

@@ -3,10 +3,10 @@ import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
 import { beforeAuthorizationServer } from '../fixtures/before-authorization-server.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { parseChallenge } from '../fixtures/parse-challenge.ts'
+import { quietPort } from '../fixtures/quiet-port.ts'
 import { registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
-import { quietPort } from '../fixtures/start-scopegate.ts'
 import { until } from '../fixtures/until.ts'
 
 const POLICY = `apiVersion: scopegate/v1

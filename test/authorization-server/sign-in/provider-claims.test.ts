@@ -7,6 +7,7 @@ import { PROVIDER_CLIENT, startOpenidProvider } from '../../fixtures/an-openid-p
 import { beforeAuthorizationServer } from '../../fixtures/before-authorization-server.ts'
 import { openBrowser } from '../../fixtures/open-browser.ts'
 import { parseChallenge } from '../../fixtures/parse-challenge.ts'
+import { quietPort } from '../../fixtures/quiet-port.ts'
 import { registerClient } from '../../fixtures/register-client.ts'
 import { send } from '../../fixtures/send.ts'
 import { signIn } from '../../fixtures/sign-in.ts'
@@ -21,7 +22,6 @@ import {
   signInThrough,
 } from '../../fixtures/sign-in-through-provider.ts'
 import { startServer } from '../../fixtures/start-authorization-server.ts'
-import { quietPort } from '../../fixtures/start-scopegate.ts'
 
 const POLICY = `apiVersion: scopegate/v1
 kind: Policy

@@ -12,6 +12,7 @@ import { aTerminal } from '../../fixtures/a-terminal.ts'
 import { type OidcProduct, startOidcProvider } from '../../fixtures/an-oidc-provider.ts'
 import { PROVIDER_CLIENT, startOpenidProvider } from '../../fixtures/an-openid-provider.ts'
 import { openBrowser } from '../../fixtures/open-browser.ts'
+import { quietPort } from '../../fixtures/quiet-port.ts'
 import { makePkce, registerClient } from '../../fixtures/register-client.ts'
 import { send } from '../../fixtures/send.ts'
 import { signIn } from '../../fixtures/sign-in.ts'
@@ -31,7 +32,6 @@ import {
   startWith,
 } from '../../fixtures/sign-in-through-provider.ts'
 import { type AuthorizationServer, startServer } from '../../fixtures/start-authorization-server.ts'
-import { quietPort } from '../../fixtures/start-scopegate.ts'
 import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
 const SHIPPED = join(findPackageRoot(), 'config')

@@ -14,7 +14,7 @@ import type { Store } from '../../../authorization-server/store/store.ts'
 import { aCertificate } from '../../fixtures/a-certificate.ts'
 import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
 import { POOL, startPostgres } from '../../fixtures/postgres.ts'
-import { quietPort } from '../../fixtures/start-scopegate.ts'
+import { quietPort } from '../../fixtures/quiet-port.ts'
 import { until } from '../../fixtures/until.ts'
 import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 

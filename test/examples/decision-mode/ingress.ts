@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
-import { findFreePort } from '../../../platform/net/find-free-port.ts'
 import { type DecisionProtocol, startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
+import { quietPort } from '../../fixtures/quiet-port.ts'
 import { OK_REPLY, startRecordingUpstream } from '../../fixtures/recording-upstream.ts'
 import { documentedBlock } from '../../fixtures/repository-texts.ts'
 import { send } from '../../fixtures/send.ts'
@@ -155,7 +155,7 @@ function testWrongAddress(example: Ingress & Example): void {
 /** Starts the example on a free port. Returns its URL. */
 export async function startExample(t: Test, example: Example, addresses: Addresses): Promise<string> {
   const to = { decisions: UNUSED, gateway: UNUSED, ...addresses }
-  const port = await findFreePort('127.0.0.1')
+  const port = await quietPort()
   const url = `http://127.0.0.1:${port}`
   // A product that is started by root changes its user, which cannot read a repository below the home folder of root.
   const dir = mkdtempSync(join(tmpdir(), 'scopegate-ingress-'))

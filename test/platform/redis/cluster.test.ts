@@ -3,9 +3,9 @@ import type { Cluster } from 'ioredis'
 import t, { type Test } from 'tap'
 import { PARTITIONED } from '../../../platform/redis/key-layout.ts'
 import { openRedis } from '../../../platform/redis/redis.ts'
+import { quietPort } from '../../fixtures/quiet-port.ts'
 import { startCluster } from '../../fixtures/redis-cluster.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
-import { quietPort } from '../../fixtures/start-scopegate.ts'
 import { until } from '../../fixtures/until.ts'
 
 const folder = t.testdir({ cluster: {}, single: {} })

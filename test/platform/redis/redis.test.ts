@@ -6,8 +6,8 @@ import { createLogger } from '../../../platform/logging/logger.ts'
 import { connectRedis } from '../../../platform/redis/redis.ts'
 import { describeRedisUrl } from '../../../platform/redis/redis-failure.ts'
 import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
+import { quietPort } from '../../fixtures/quiet-port.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
-import { quietPort } from '../../fixtures/start-scopegate.ts'
 import { until } from '../../fixtures/until.ts'
 
 function aLog() {

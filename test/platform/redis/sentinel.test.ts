@@ -4,9 +4,9 @@ import t from 'tap'
 import { followRedisRevocations } from '../../../platform/redis/follow-redis-revocations.ts'
 import { openRedis } from '../../../platform/redis/redis.ts'
 import type { RedisClient } from '../../../platform/redis/redis-client.ts'
+import { quietPort } from '../../fixtures/quiet-port.ts'
 import { startSentinels } from '../../fixtures/redis-sentinel.ts'
 import { documentedBlock } from '../../fixtures/repository-texts.ts'
-import { quietPort } from '../../fixtures/start-scopegate.ts'
 import { until } from '../../fixtures/until.ts'
 
 const sentinels = await startSentinels(t.testdir())

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import t from 'tap'
 import { chooseManagementPort } from '../../../../cli/commands/dev/choose-port.ts'
-import { quietPort } from '../../../fixtures/start-scopegate.ts'
+import { quietPort } from '../../../fixtures/quiet-port.ts'
 
 t.test('the management port is the port of the gateway plus 1010', async (t) => {
   const preferred = await quietPort()
