@@ -25,7 +25,8 @@ export async function openSimulationPolicies(
   if (url === undefined) {
     const folders = findFolders(given, terminal)
     noteShippedConfig(folders, terminal)
-    const env = developmentEnv(terminal.env, folders.configDir)
+    // The output of `routes` contains no address of the gateway, so PORT does not apply.
+    const env = command === 'explain' ? developmentEnv(terminal.env, folders.configDir) : terminal.env
     const set = await openOrReport(folders, given, { ...terminal, env })
     return set && toSimulationPolicies(set)
   }

@@ -23,7 +23,11 @@ routes:
 `
 
 async function run(folder: string, ...args: string[]) {
-  const terminal = aTerminal({ folder })
+  return runWith({}, folder, ...args)
+}
+
+async function runWith(env: Readonly<Record<string, string>>, folder: string, ...args: string[]) {
+  const terminal = aTerminal({ folder, env })
   return { code: await main(['routes', ...args], terminal), ...terminal.said }
 }
 
@@ -52,6 +56,17 @@ t.test('routes lists the effective rules of each route with defaults, sorted by 
     hash: /^[0-9a-f]{64}$/,
     routes: [{ name: 'courses/open', anonymous: 'allow', source: { line: 13 } }],
   })
+})
+
+t.test('routes accepts a configuration that names the issuer again if PORT is set', async (t) => {
+  const folder = aPolicyFolder(t, { 'courses.policy.yaml': POLICY })
+  const gateway = join(folder, 'config/gateway.yaml')
+  const resources = 'resources: [{ path: /mcp, issuers: [http://127.0.0.1:8080] }]'
+  writeFileSync(gateway, readFileSync(gateway, 'utf8').replace('resources: []', resources))
+  t.match(readFileSync(gateway, 'utf8'), resources)
+  const listed = await run(folder, '--json')
+  t.match(listed, { code: 0, err: '' })
+  t.same(await runWith({ PORT: '8180' }, folder, '--json'), listed)
 })
 
 t.test('routes prints the hash that the gateway has for the same files', async (t) => {
