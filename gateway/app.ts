@@ -61,11 +61,15 @@ export async function openGateway(options: GatewayOptions): Promise<OpenGateway>
     logger,
     audit: auditLog.audit,
   })
+  const stopWatch = startReloading(reloader.reload, { ...config, logger })
   return {
     serving,
     reloader,
     auditLog,
-    stopReloading: startReloading(reloader.reload, { ...config, logger }),
+    stopReloading() {
+      stopWatch()
+      reloader.close()
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Diagnostic } from '../../platform/diagnostics/diagnostic.ts'
 import type { ManagementEndpoint, ManagementResponse } from '../../platform/ops/management-endpoint.ts'
 import { policySchema } from '../../policy-engine/format/policy-schema.ts'
+import { explainFailure } from '../snapshot/reload/reload-failure.ts'
 import type { ReloadReport, ReloadTrigger } from '../snapshot/reload/reload-report.ts'
 import { sourceToJson } from './describe-policies.ts'
 
@@ -34,12 +35,13 @@ export function policyEndpoints(policies: {
 const NO_WORKER = { error: 'server_error', error_description: 'No worker is ready. Retry in a few seconds.' }
 
 /**
- * Returns the response to `POST /reload`. Status 422: the reload has failed, so the active policies stay. Status 200:
- * every other result. With policy sources, `sources` shows the sources that are not valid.
+ * Returns the response to `POST /reload`. Status 422: the policies are invalid. Status 503 or 500: the gateway could not
+ * check the policies. In these cases, the active policies stay. Status 200: every other result. With policy sources,
+ * `sources` shows the sources that are not valid.
  */
 function reloadResponse(report: ReloadReport): ManagementResponse {
   return {
-    status: report.result === 'broken' ? 422 : 200,
+    status: statusOf(report),
     body: {
       result: report.result,
       hash: report.hash,
@@ -49,8 +51,22 @@ function reloadResponse(report: ReloadReport): ManagementResponse {
       diagnostics: report.diagnostics.map(toJson),
       ...(report.sources.length === 0 ? {} : { sources: report.sources.map(sourceToJson) }),
       workers: report.workers,
+      ...errorOf(report),
     },
   }
+}
+
+function statusOf({ result, failure }: ReloadReport): number {
+  if (failure !== undefined) return failure === 'internal_error' ? 500 : 503
+  return result === 'broken' ? 422 : 200
+}
+
+function errorOf({ failure }: ReloadReport): object {
+  if (failure === undefined) return {}
+  const error_description = explainFailure(failure)
+  return failure === 'internal_error'
+    ? { error: 'server_error', error_description }
+    : { error: 'policies_not_checked', error_description }
 }
 
 function toJson({ code, severity, message, location, hint }: Diagnostic): object {

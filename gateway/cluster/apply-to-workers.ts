@@ -1,10 +1,11 @@
 import type { Logger } from '../../platform/logging/logger.ts'
 import type { PolicySources } from '../../policy-engine/load/policy-sources.ts'
-import type { ApplyOutcome } from '../snapshot/reload/policy-holder.ts'
 import type { AppliedEverywhere } from '../snapshot/reload/policy-reloader.ts'
 import type { WorkerProcess } from './fork-worker.ts'
 
 export type PolicyWorker = Pick<WorkerProcess, 'pid' | 'apply' | 'probe' | 'kill'>
+type Reply = Awaited<ReturnType<PolicyWorker['apply']>>
+type Outcome = AppliedEverywhere['outcome']
 
 /** Period of the probes of workers that have not replied. Milliseconds. */
 const PROBE_MS = 1_000
@@ -16,9 +17,8 @@ const MAX_UNANSWERED_PROBES = 60
 /**
  * Activates policies in every worker, including workers that become ready during the call. If one worker finds the
  * policies invalid, the policies count as invalid, and all workers get `active` again. Waits until each worker has
- * replied or exited, and kills a worker that does not respond.
+ * replied or exited, and kills a worker that does not respond. Never rejects.
  * @param options.ready returns the workers that can get policies.
- * @throws {Error} when all workers exit before they reply.
  */
 export async function applyToWorkers(
   sources: PolicySources,
@@ -30,13 +30,13 @@ export async function applyToWorkers(
   },
 ): Promise<AppliedEverywhere> {
   const { ready, active, logger, probeMs = PROBE_MS } = options
-  const replies = new Map<PolicyWorker, ApplyOutcome | undefined>()
+  const replies = new Map<PolicyWorker, Reply>()
   const waiting = new Set<PolicyWorker>()
   let probes = 0
 
   async function apply(worker: PolicyWorker, given: PolicySources): Promise<void> {
     // Keeps the order of the workers in the report.
-    replies.set(worker, undefined)
+    replies.set(worker, 'exited')
     waiting.add(worker)
     replies.set(worker, await worker.apply(given))
     waiting.delete(worker)
@@ -65,17 +65,18 @@ export async function applyToWorkers(
       const asked = ready().filter((worker) => !replies.has(worker))
       await Promise.all(asked.map((worker) => apply(worker, sources)))
       // Policies that end all workers would also end the workers that start next.
-      if (asked.every((worker) => replies.get(worker) === undefined)) break
+      if (asked.every((worker) => typeof replies.get(worker) === 'string')) break
     }
     const outcome = chooseOutcome([...replies.values()])
     if (outcome.result === 'broken') {
-      const applied = [...replies].filter(([, reply]) => reply?.result === 'applied')
-      await Promise.all(applied.map(([worker]) => apply(worker, active)))
+      const others = [...replies].filter(([, reply]) => hasOtherPolicies(reply, active))
+      await Promise.all(others.map(([worker]) => apply(worker, active)))
     }
     const workers = [...replies].map(([{ pid }, reply]) => ({
       pid,
-      result: reply?.result ?? ('failed' as const),
-      hash: reply?.hash,
+      ...(typeof reply === 'string'
+        ? { result: 'failed' as const, hash: undefined }
+        : { result: reply.result, hash: reply.hash }),
     }))
     return { outcome, workers }
   } finally {
@@ -83,12 +84,18 @@ export async function applyToWorkers(
   }
 }
 
-function chooseOutcome(replies: readonly (ApplyOutcome | undefined)[]): ApplyOutcome {
-  const outcomes = replies.filter((reply) => reply !== undefined)
+/** A new worker of a rolling restart may have had the new policies before the reload. */
+function hasOtherPolicies(reply: Reply, active: PolicySources): boolean {
+  return typeof reply !== 'string' && reply.result !== 'broken' && reply.hash !== active.hash
+}
+
+function chooseOutcome(replies: readonly Reply[]): Outcome {
+  const outcomes = replies.filter((reply) => typeof reply !== 'string')
   const outcome =
     outcomes.find(({ result }) => result === 'broken') ??
     outcomes.find(({ result }) => result === 'applied') ??
     outcomes[0]
-  if (outcome === undefined) throw new Error('all workers exited during the reload')
-  return outcome
+  if (outcome !== undefined) return outcome
+  if (replies.length === 0) return { result: 'failed', failure: 'no_worker_ready' }
+  return { result: 'failed', failure: replies.includes('defect') ? 'internal_error' : 'workers_exited' }
 }

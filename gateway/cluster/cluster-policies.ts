@@ -81,6 +81,9 @@ export function openClusterPolicies(options: {
     async describe() {
       return firstReply(serving(), (worker) => worker.describe())
     },
-    close: () => stop(),
+    close() {
+      stop()
+      reloader.close()
+    },
   }
 }

@@ -31,8 +31,8 @@ export type WorkerProcess = {
   requestSample(): Promise<Sample | undefined>
   /** Returns undefined if the worker does not reply in time. */
   askConsole(query: ConsoleQuery): Promise<ConsoleReply | undefined>
-  /** Returns undefined if the worker exits, or cannot check the policies because of a defect. Has no time limit. */
-  apply(sources: PolicySources): Promise<ApplyOutcome | undefined>
+  /** Returns `defect` if the worker cannot check the policies because of a defect. Has no time limit. */
+  apply(sources: PolicySources): Promise<ApplyOutcome | 'exited' | 'defect'>
   /**
    * Requests a message of the worker.
    * @returns the number of probes since the last message of the worker, including this one.
@@ -143,7 +143,8 @@ export function forkWorker(
     },
     async apply(sources) {
       const toMessage = (requestId: number): SupervisorMessage => ({ kind: 'apply', requestId, sources })
-      return (await request<'applied'>(toMessage))?.outcome
+      const reply = await request<'applied'>(toMessage)
+      return reply === undefined ? 'exited' : (reply.outcome ?? 'defect')
     },
     probe() {
       worker.send({ kind: 'request_checks', requestId: PROBE_ID })

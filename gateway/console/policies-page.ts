@@ -7,6 +7,7 @@ import { type Html, html } from '../../platform/pages/html.ts'
 import { definitions, type PageState, stateText } from '../../platform/pages/state-text.ts'
 import { table } from '../../platform/pages/table.ts'
 import { describeLocation } from '../snapshot/reload/describe-location.ts'
+import { RELOAD_FAILURES } from '../snapshot/reload/reload-failure.ts'
 import type { ConsoleState } from './console-source.ts'
 
 /** Maximum number of errors with an excerpt. */
@@ -17,7 +18,12 @@ type PoliciesData = {
   readonly routes: number
   readonly reload: 'watch' | 'manual'
   /** Why the policies on the disk are not active. null: they are active. */
-  readonly failure: { readonly sinceMs: number; readonly errors: Errors } | null
+  readonly failure: {
+    readonly sinceMs: number
+    readonly errors: Errors
+    /** Why the gateway could not check the policies. null: the policies are invalid. */
+    readonly unchecked: { readonly cause: string; readonly remedy: string } | null
+  } | null
   readonly sources: readonly {
     readonly name: string
     readonly owner: string | null
@@ -51,7 +57,13 @@ export function policiesPage(state: ConsoleState): ConsolePage<PoliciesData> {
         routes: described?.routes.length ?? 0,
         reload: state.config.policyReload,
         failure:
-          failure === undefined ? null : { sinceMs: failure.sinceMs, errors: toErrors(failure.problems) },
+          failure === undefined
+            ? null
+            : {
+                sinceMs: failure.sinceMs,
+                errors: toErrors(failure.problems),
+                unchecked: failure.unchecked === undefined ? null : RELOAD_FAILURES[failure.unchecked],
+              },
         sources: states.map(({ errors, owner, version, ...source }) => ({
           ...source,
           owner: owner ?? null,
@@ -86,8 +98,8 @@ function toErrors(diagnostics: readonly Diagnostic[]): Errors {
 function failureCard({ failure }: PoliciesData): Html | undefined {
   if (failure === null) return undefined
   return html`<div class="notice problem"><h2>The policies on the disk are not active</h2>
-<p>since ${formatTime(failure.sinceMs)}. The earlier policies stay active.</p>
-<p><strong>What to do:</strong> Correct the file, or restore its last version. ${docLink('runbooks/ScopegatePolicyReloadFailed.md')}</p></div>
+<p>since ${formatTime(failure.sinceMs)}. ${failure.unchecked?.cause ?? 'The earlier policies stay active.'}</p>
+<p><strong>What to do:</strong> ${failure.unchecked?.remedy ?? 'Correct the file, or restore its last version.'} ${docLink('runbooks/ScopegatePolicyReloadFailed.md')}</p></div>
 ${excerpt(failure.errors)}`
 }
 

@@ -2,6 +2,7 @@ import { countText } from '../../platform/pages/count-text.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import type { CheckKind, GatewayCheck } from '../observability/readiness-check.ts'
 import { describeLocation } from '../snapshot/reload/describe-location.ts'
+import { RELOAD_FAILURES } from '../snapshot/reload/reload-failure.ts'
 import type { ConsoleState } from './console-source.ts'
 import { gaugeOf, type History, type Point } from './history.ts'
 import { failingSince, recentRoutes } from './route-traffic.ts'
@@ -110,15 +111,15 @@ function ofCheck(
 ): Problem {
   const { action, doc, href } = ADVICE[kind]
   const state = policies.states.find((one) => one.name === source)
-  const errors = kind === 'policies' ? policies.failure?.problems : state?.errors
+  const failure = kind === 'policies' ? policies.failure : undefined
+  const errors = kind === 'policies' ? failure?.problems : state?.errors
   const first = errors?.find(({ severity }) => severity === 'error')
   return {
     state: !ok || state?.state === 'unavailable' ? 'wrong' : 'notice',
     title: name,
     detail,
-    sinceMs:
-      (kind === 'policies' ? policies.failure?.sinceMs : undefined) ?? history.unhealthySinceMs(name) ?? null,
-    action,
+    sinceMs: failure?.sinceMs ?? history.unhealthySinceMs(name) ?? null,
+    action: failure?.unchecked === undefined ? action : RELOAD_FAILURES[failure.unchecked].remedy,
     doc,
     href: href ?? null,
     place: first === undefined ? null : describeLocation(first.location),

@@ -45,8 +45,11 @@ export type Scopegate = {
   metrics(): Promise<string>
   /** Returns the readiness checks. */
   checks(): readonly { readonly name: string; readonly ok: boolean }[]
-  /** Reloads the policies. Invalid policies change nothing. */
-  reload(): Promise<'applied' | 'unchanged' | 'broken'>
+  /**
+   * Reloads the policies. Invalid policies change nothing. `failed`: the plugin could not check the policies. The log
+   * has the cause and the remedy.
+   */
+  reload(): Promise<'applied' | 'unchanged' | 'broken' | 'failed'>
 }
 
 declare module 'fastify' {

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
 export type ReloadMeter = {
-  /** Records that new policies became active, or that the policies on disk are invalid. */
+  /** Records that new policies became active, or that the policies on disk are invalid or could not be checked. */
   reloaded(result: 'success' | 'failure'): void
   /** Records that the policies on disk are equal to the active policies again, without a reload. */
   restored(): void
@@ -22,7 +22,7 @@ export function createReloadMeter(registry: Registry): ReloadMeter {
   for (const result of ['success', 'failure']) reloads.inc({ result }, 0)
   const success = new Gauge({
     name: 'scopegate_policy_reload_success',
-    help: '1 while the policies on the disk are active, 0 while they are invalid.',
+    help: '1 while the policies on the disk are active, 0 after a failed reload.',
     registers,
   })
   success.set(1)

@@ -100,13 +100,25 @@ export const MANAGEMENT_ERRORS: Readonly<Record<string, ErrorExplanation>> = {
     client: ['Use a method of the header Allow.'],
     operator: ['No action is necessary.'],
   },
+  policies_not_checked: {
+    statuses: [503],
+    title: 'The gateway could not check the policies',
+    causes: [
+      'All workers exited during the reload, no worker was ready, or the gateway shuts down.',
+      'The policies on the disk can be valid. The earlier policies stay active.',
+    ],
+    client: ['Read error_description, which names the cause and the remedy. Then reload again.'],
+    operator: [
+      'The log contains policy_reload_workers_exited, policy_reload_no_worker or policy_reload_stopped with the remedy.',
+    ],
+  },
   server_error: {
     statuses: [500, 503],
     title: 'The service cannot process the request',
     causes: ['Status 500: a defect of the service.', 'Status 503: no worker of the gateway is ready.'],
     client: ['Status 503: repeat the request after a few seconds.'],
     operator: [
-      'Status 500: the log contains management_error with the cause.',
+      'Status 500: the log contains the cause in management_error, or in policy_reload_internal_error for POST /reload.',
       'Status 503: the checks in /readyz?verbose show why the workers are not ready.',
     ],
   },

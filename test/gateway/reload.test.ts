@@ -89,6 +89,14 @@ t.test('a folder without policies, or a missing folder, keeps the active policie
   t.equal((await send(`${under.gateway.url}/api/courses`)).status, 200)
 })
 
+t.test('a gateway that shuts down does not reload', async (t) => {
+  const { gateway, log } = await startReloadable(t)
+  const closed = gateway.close()
+  t.match(await gateway.reload('signal'), { result: 'failed', failure: 'stopping' })
+  t.match(log().at(-1), { event: 'policy_reload_stopped', asked_by: 'signal', remedy: /at its start/ })
+  await closed
+})
+
 t.test('new policies and documents become active at the same time', async (t) => {
   const under = await startReloadable(t)
   const { gateway } = under

@@ -8,7 +8,14 @@ import type { GatewayCheck } from '../../observability/readiness-check.ts'
 import type { ReloadMeter } from '../../observability/reload-metrics.ts'
 import { describeLocation } from './describe-location.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
-import { logReload, type ReloadReport, type ReloadTrigger, type WorkerReload } from './reload-report.ts'
+import { RELOAD_FAILURES, type ReloadFailure } from './reload-failure.ts'
+import {
+  logReload,
+  logReloadFailure,
+  type ReloadReport,
+  type ReloadTrigger,
+  type WorkerReload,
+} from './reload-report.ts'
 import { checkSourceStates, logSourceChanges } from './source-report.ts'
 
 export type PolicyReloaderOptions = {
@@ -32,9 +39,11 @@ export type PolicyReloaderOptions = {
 }
 
 export type AppliedEverywhere = {
-  readonly outcome: ApplyOutcome
+  readonly outcome: ApplyOutcome | FailedOutcome
   readonly workers?: readonly WorkerReload[]
 }
+
+type FailedOutcome = { readonly result: 'failed'; readonly failure: ReloadFailure }
 
 /** Reloads policies, one reload at a time. */
 export type PolicyReloader = {
@@ -47,10 +56,20 @@ export type PolicyReloader = {
   readonly active: PolicySources
   /** The state of each policy source. Empty without policy sources. */
   readonly states: readonly SourceState[]
-  /** The errors of the policies on the disk since the first failed reload. Undefined: these policies are active. */
-  readonly failure: { readonly problems: readonly Diagnostic[]; readonly sinceMs: number } | undefined
+  /** Why the policies on the disk are not active, since the first failed reload. Undefined: they are active. */
+  readonly failure: PolicyFailure | undefined
   /** Checks for `/readyz?verbose`. The results have no effect on the readiness of the gateway. */
   checks(): readonly GatewayCheck[]
+  /** Ends the wait of all callers of `reload()`. A running reload continues without a report. */
+  close(): void
+}
+
+type PolicyFailure = {
+  /** Empty if the gateway could not check the policies. */
+  readonly problems: readonly Diagnostic[]
+  readonly sinceMs: number
+  /** Undefined: the policies are invalid. */
+  readonly unchecked: ReloadFailure | undefined
 }
 
 const SETTLE_MS = 200
@@ -68,9 +87,13 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
   const { read, apply, meter, logger, settleMs = SETTLE_MS } = options
   let { sources: active, routes, states = [] } = options.active
   let broken: { readonly hash: string; readonly problems: readonly Diagnostic[] } | undefined
-  let brokenSinceMs = 0
+  let unchecked: ReloadFailure | undefined
+  let failedSinceMs: number | undefined
   let running: Promise<ReloadReport> | undefined
+  let endWait: () => void = () => undefined
   let next: Promise<ReloadReport> | undefined
+  let nextTrigger: ReloadTrigger = 'watch'
+  let closed = false
   /** Hash of the files that the last reload read. */
   let lastRead = active.hash
 
@@ -81,12 +104,12 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
   async function runComplete(trigger: ReloadTrigger): Promise<ReloadReport> {
     const report = await run(trigger, trigger === 'watch')
     // The watch reads again after each change.
-    if (trigger === 'watch') return report
+    if (trigger === 'watch' || report.result === 'failed') return report
     // A partly written file often makes its source invalid. The writer may need more time.
     if (report.sources.some(({ errors }) => errors.length > 0)) await wait(settleMs)
     if ((await read()).hash === lastRead) return report
     const again = await run(trigger, true)
-    return again.result === 'unchanged' ? report : again
+    return again.result === 'unchanged' && report.result === 'applied' ? report : again
   }
 
   /** @param isAutomatic true: waits until writers have finished, and ignores files that the gateway has checked. */
@@ -109,21 +132,25 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     }
     lastRead = sources.hash
     const { workers } = applied
+    if (applied.outcome.result === 'failed')
+      return fail(applied.outcome.failure, { trigger, startedMs, workers, uncheckedHash: sources.hash })
     // New workers of a rolling restart may have read the new policies already. The outcome is then `unchanged`,
     // although the active policies have changed.
     const outcome =
       applied.outcome.result === 'unchanged' && sources.hash !== previous
         ? { ...applied.outcome, result: 'applied' as const }
         : applied.outcome
-    const restored = broken !== undefined
+    const restored = failedSinceMs !== undefined
+    unchecked = undefined
     if (outcome.result === 'broken') {
       if (!known) meter.reloaded('failure')
-      if (broken === undefined) brokenSinceMs = Date.now()
+      failedSinceMs ??= Date.now()
       broken = outcome
     } else {
       if (outcome.result === 'applied') meter.reloaded('success')
       else if (restored) meter.restored()
       broken = undefined
+      failedSinceMs = undefined
       active = sources
       routes = outcome.routes
       logSourceChanges(logger, states, outcome.sources)
@@ -132,6 +159,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     }
     const report: ReloadReport = {
       result: outcome.result,
+      failure: undefined,
       hash: active.hash,
       previousHash: outcome.result === 'applied' ? previous : undefined,
       routes,
@@ -169,43 +197,69 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
 
   /** Keeps the reloader working after an exception. */
   async function runSafely(trigger: ReloadTrigger): Promise<ReloadReport> {
+    const startedMs = performance.now()
     try {
       return await runComplete(trigger)
     } catch (error) {
-      meter.reloaded('failure')
-      logger.error(
-        { event: 'policy_reload_broke', err: error },
-        'the reload failed: the active policies stay',
-      )
-      return {
-        result: 'broken',
-        hash: active.hash,
-        previousHash: undefined,
-        routes,
-        durationMs: 0,
-        diagnostics: [],
-        sources: states,
-        workers: undefined,
-      }
+      return fail('internal_error', { trigger, startedMs, error })
     }
   }
 
+  function fail(
+    failure: ReloadFailure,
+    details: {
+      readonly trigger: ReloadTrigger
+      readonly startedMs: number
+      readonly workers?: readonly WorkerReload[] | undefined
+      readonly uncheckedHash?: string
+      readonly error?: unknown
+    },
+  ): ReloadReport {
+    const report: ReloadReport = {
+      result: 'failed',
+      failure,
+      hash: active.hash,
+      previousHash: undefined,
+      routes,
+      durationMs: Math.round(performance.now() - details.startedMs),
+      diagnostics: [],
+      sources: states,
+      workers: details.workers,
+    }
+    if (closed && failure !== 'stopping') return report
+    logReloadFailure(logger, report, { ...details, failure })
+    if (failure === 'stopping' || details.uncheckedHash === active.hash) return report
+    meter.reloaded('failure')
+    failedSinceMs ??= Date.now()
+    broken = undefined
+    unchecked = failure
+    return report
+  }
+
   function start(trigger: ReloadTrigger): Promise<ReloadReport> {
-    const started = runSafely(trigger).finally(() => {
-      if (running === started) running = undefined
+    const startedMs = performance.now()
+    const stop = () => fail('stopping', { trigger, startedMs })
+    if (closed) return Promise.resolve(stop())
+    const { promise, resolve } = Promise.withResolvers<ReloadReport>()
+    running = promise
+    endWait = () => resolve(stop())
+    void runSafely(trigger).then((report) => {
+      running = undefined
+      resolve(report)
     })
-    running = started
-    return started
+    return promise
   }
 
   logSourceChanges(logger, [], states)
   void options.onStates?.(active, states)
   return {
     reload(trigger) {
-      if (running === undefined) return start(trigger)
+      if (running === undefined || closed) return start(trigger)
+      // A caller that waits for the result has precedence over the watch, which reports only changes.
+      if (next === undefined || nextTrigger === 'watch') nextTrigger = trigger
       next ??= running.then(() => {
         next = undefined
-        return start(trigger)
+        return start(nextTrigger)
       })
       return next
     },
@@ -216,22 +270,32 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
       return states
     },
     get failure() {
-      return broken && { problems: broken.problems, sinceMs: brokenSinceMs }
+      if (failedSinceMs === undefined) return undefined
+      return { problems: broken?.problems ?? [], sinceMs: failedSinceMs, unchecked }
     },
     checks: () => [check(), ...checkSourceStates(states)],
+    close() {
+      closed = true
+      if (running !== undefined) endWait()
+    },
   }
 
   function check(): GatewayCheck {
     const detail = `${routes} routes, ${active.hash.slice(0, 12)}`
-    const [first] = broken?.problems.filter(({ severity }) => severity === 'error') ?? []
-    if (first === undefined) return { kind: 'policies', name: 'policies', ok: true, detail }
-    const what = `error[${first.code}]: ${first.message}`
+    const problem = describeProblem()
+    if (problem === undefined) return { kind: 'policies', name: 'policies', ok: true, detail }
     return {
       kind: 'policies',
       name: 'policies',
       ok: true,
       degraded: true,
-      detail: `${detail} stay active; ${describeLocation(first.location)}: ${what}`,
+      detail: `${detail} stay active; ${problem}`,
     }
+  }
+
+  function describeProblem(): string | undefined {
+    if (unchecked !== undefined) return `the last reload failed: ${RELOAD_FAILURES[unchecked].cause}`
+    const [first] = broken?.problems.filter(({ severity }) => severity === 'error') ?? []
+    return first && `${describeLocation(first.location)}: error[${first.code}]: ${first.message}`
   }
 }

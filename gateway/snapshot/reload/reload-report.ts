@@ -5,6 +5,7 @@ import type { Logger } from '../../../platform/logging/logger.ts'
 import type { SourceState } from '../../../policy-engine/load/load-policy-sources.ts'
 import { describeLocation } from './describe-location.ts'
 import type { ApplyOutcome } from './policy-holder.ts'
+import { RELOAD_FAILURES, type ReloadFailure } from './reload-failure.ts'
 
 /** Trigger of a reload: the file watch, SIGHUP, `POST /reload`, or a rolling restart of the workers. */
 export type ReloadTrigger = 'watch' | 'signal' | 'endpoint' | 'roll'
@@ -17,7 +18,10 @@ export type WorkerReload = {
 }
 
 export type ReloadReport = {
-  readonly result: ApplyOutcome['result']
+  /** `failed`: the gateway could not check the policies, so they can be valid. */
+  readonly result: ApplyOutcome['result'] | 'failed'
+  /** Undefined unless the result is `failed`. */
+  readonly failure: ReloadFailure | undefined
   /** Hash of the active policies. */
   readonly hash: string
   /** Hash of the previous policies, if the reload replaced the active policies. */
@@ -75,16 +79,16 @@ export function logReload(
       if (restored)
         logger.info(
           { event: 'policy_restored', asked_by: trigger, policy_hash: hash },
-          'the policies on disk are valid again and equal the active policies',
+          'the policies on disk equal the active policies again',
         )
-      else if (trigger === 'signal' || trigger === 'endpoint')
+      else if (isOnRequest(trigger))
         logger.info(
           { event: 'policy_unchanged', asked_by: trigger, policy_hash: hash },
           'the policies on disk equal the active policies',
         )
       return
     case 'broken': {
-      if (known && trigger !== 'signal' && trigger !== 'endpoint') return
+      if (known && !isOnRequest(trigger)) return
       const errors = diagnostics.filter(({ severity }) => severity === 'error')
       const [first] = errors
       logger.error(
@@ -103,5 +107,59 @@ export function logReload(
         }`,
       )
     }
+  }
+}
+
+/** Returns whether an operator or a program waits for the result of the reload. */
+function isOnRequest(trigger: ReloadTrigger): boolean {
+  return trigger === 'signal' || trigger === 'endpoint'
+}
+
+/** Logs a reload that ended before the gateway knew whether the policies are valid. */
+export function logReloadFailure(
+  logger: Logger,
+  { hash, workers }: ReloadReport,
+  failed: {
+    readonly failure: ReloadFailure
+    readonly trigger: ReloadTrigger
+    readonly error?: unknown
+    readonly uncheckedHash?: string | undefined
+  },
+): void {
+  const { failure, trigger, error, uncheckedHash } = failed
+  const { remedy } = RELOAD_FAILURES[failure]
+  const common = { asked_by: trigger, policy_hash: hash }
+  const pids = workers?.map(({ pid }) => pid)
+  switch (failure) {
+    case 'workers_exited':
+      logger.error(
+        {
+          event: 'policy_reload_workers_exited',
+          ...common,
+          unchecked_policy_hash: uncheckedHash,
+          pids,
+          remedy,
+        },
+        'all workers exited during a reload: the active policies stay',
+      )
+      return
+    case 'no_worker_ready':
+      logger.error(
+        { event: 'policy_reload_no_worker', ...common, remedy },
+        'no worker is ready to check the policies: the active policies stay',
+      )
+      return
+    case 'internal_error':
+      logger.error(
+        { event: 'policy_reload_internal_error', ...common, err: error, pids, remedy },
+        'a defect prevented the check of the policies: the active policies stay',
+      )
+      return
+    case 'stopping':
+      if (isOnRequest(trigger))
+        logger.info(
+          { event: 'policy_reload_stopped', ...common, remedy },
+          'the gateway shuts down: the reload has no result',
+        )
   }
 }

@@ -8,33 +8,33 @@ import type { PolicySources } from '../../../policy-engine/load/policy-sources.t
 const ACTIVE = { hash: 'old' } as PolicySources
 const SOURCES = { hash: 'new' } as PolicySources
 
-const applied = ({ hash }: PolicySources): ApplyOutcome => ({
-  result: 'applied',
-  hash,
-  routes: 1,
-  warnings: [],
-  sources: [],
-})
+const valid = { routes: 1, warnings: [], sources: [] }
+const applied = ({ hash }: PolicySources): ApplyOutcome => ({ result: 'applied', hash, ...valid })
+const unchanged = ({ hash }: PolicySources): ApplyOutcome => ({ result: 'unchanged', hash, ...valid })
 const broken = ({ hash }: PolicySources): ApplyOutcome => ({
   result: 'broken',
   hash,
   problems: [diagnostic('P101', 'unknown key', wholeFile('a.policy.yaml'))],
 })
 
-/** Simulates a worker. `reply` undefined: the worker exits. */
-function aWorker(pid: number, reply: ((sources: PolicySources) => ApplyOutcome) | undefined) {
+type Reply = ApplyOutcome | 'exited' | 'defect'
+
+/** Simulates a worker. */
+function aWorker(pid: number, reply: (sources: PolicySources) => Reply) {
   const given: string[] = []
   const worker: PolicyWorker = {
     pid,
     async apply(sources) {
       given.push(sources.hash)
-      return reply?.(sources)
+      return reply(sources)
     },
     probe: () => 1,
     kill: () => undefined,
   }
   return { worker, given }
 }
+
+const exited = (): Reply => 'exited'
 
 const applyTo = (ready: () => readonly PolicyWorker[]) =>
   applyToWorkers(SOURCES, {
@@ -59,7 +59,7 @@ t.test('a worker that has applied invalid policies gets the active policies agai
 })
 
 t.test('a worker that exits does not change the result, and its successor gets the policies', async (t) => {
-  const [first, exiting, successor] = [aWorker(1, applied), aWorker(2, undefined), aWorker(3, applied)]
+  const [first, exiting, successor] = [aWorker(1, applied), aWorker(2, exited), aWorker(3, applied)]
   const ready = () =>
     exiting.given.length === 0 ? [first.worker, exiting.worker] : [first.worker, successor.worker]
   t.match(await applyTo(ready), {
@@ -76,13 +76,47 @@ t.test('policies that end all workers are not sent to the next workers', async (
   let next = 0
   const started: ReturnType<typeof aWorker>[] = []
   const ready = () => {
-    const one = aWorker(++next, undefined)
+    const one = aWorker(++next, exited)
     started.push(one)
     return [one.worker]
   }
-  await t.rejects(applyTo(ready), { message: 'all workers exited during the reload' })
+  t.match(await applyTo(ready), {
+    outcome: { result: 'failed', failure: 'workers_exited' },
+    workers: [{ pid: 1, result: 'failed', hash: undefined }],
+  })
   t.same(
     started.map(({ given }) => given),
     [['new']],
   )
 })
+
+t.test('a defect in the workers, and missing workers, are other causes than an exit', async (t) => {
+  const workers = [aWorker(1, exited), aWorker(2, () => 'defect')]
+  t.match(await applyTo(() => workers.map(({ worker }) => worker)), {
+    outcome: { result: 'failed', failure: 'internal_error' },
+    workers: [
+      { pid: 1, result: 'failed' },
+      { pid: 2, result: 'failed' },
+    ],
+  })
+  t.same(await applyTo(() => []), {
+    outcome: { result: 'failed', failure: 'no_worker_ready' },
+    workers: [],
+  })
+})
+
+t.test(
+  'a worker that had the new policies before gets the active policies if they are invalid',
+  async (t) => {
+    const replaced = aWorker(1, (sources) => (sources === SOURCES ? unchanged(sources) : applied(sources)))
+    const old = aWorker(2, broken)
+    t.match(await applyTo(() => [replaced.worker, old.worker]), {
+      outcome: { result: 'broken' },
+      workers: [
+        { pid: 1, result: 'applied', hash: 'old' },
+        { pid: 2, result: 'broken' },
+      ],
+    })
+    t.same(replaced.given, ['new', 'old'])
+  },
+)

@@ -48,7 +48,7 @@ function aPool(workers: number) {
         requestMetrics: async () => undefined,
         policies: undefined,
         askConsole: async () => undefined,
-        apply: async () => undefined,
+        apply: async () => 'exited',
         probe: () => 1,
         describe: async () => undefined,
         setLogLevel: async () => undefined,

@@ -261,7 +261,7 @@ const HELP: Readonly<Record<string, string>> = {
   scopegate_overload_level: '0 normal, 1 connections close after each response, 2 requests are rejected.',
   scopegate_overload_refused_total: 'Requests rejected because of overload.',
   scopegate_policy_info: '1 for the active policies.',
-  scopegate_policy_reload_success: '1 while the policies on the disk are active, 0 while they are invalid.',
+  scopegate_policy_reload_success: '1 while the policies on the disk are active, 0 after a failed reload.',
   scopegate_policy_reloads_total: 'Policy reloads, by result.',
   scopegate_policy_routes: 'Routes of each policy.',
   scopegate_policy_source_last_fetch_timestamp_seconds:

@@ -1,11 +1,15 @@
 import t from 'tap'
 import type { ApplyOutcome } from '../../../../gateway/snapshot/reload/policy-holder.ts'
-import { createPolicyReloader } from '../../../../gateway/snapshot/reload/policy-reloader.ts'
+import {
+  type AppliedEverywhere,
+  createPolicyReloader,
+} from '../../../../gateway/snapshot/reload/policy-reloader.ts'
 import { diagnostic, wholeFile } from '../../../../platform/diagnostics/diagnostic.ts'
 import { createAuditLog } from '../../../../platform/logging/audit-log.ts'
 import { createLogger } from '../../../../platform/logging/logger.ts'
 import type { SourceState } from '../../../../policy-engine/load/load-policy-sources.ts'
 import type { PolicySources } from '../../../../policy-engine/load/policy-sources.ts'
+import { until } from '../../../fixtures/until.ts'
 
 const sourcesOf = (hash: string): PolicySources => ({
   folder: { names: [] },
@@ -30,7 +34,9 @@ const KEPT: SourceState = {
  * The reloader reads a simulated disk. Content that begins with `bad` is an invalid policy. Content that begins with
  * `kept` makes one policy source invalid.
  */
-function start(options: { read?: () => string; apply?: (hash: string) => Promise<void> } = {}) {
+function start(
+  options: { read?: () => string; apply?: (hash: string) => Promise<AppliedEverywhere | undefined> } = {},
+) {
   const counts = { success: 0, failure: 0, restored: 0, applied: [] as string[], reads: 0 }
   const lines: Record<string, unknown>[] = []
   const logger = createLogger(
@@ -45,8 +51,9 @@ function start(options: { read?: () => string; apply?: (hash: string) => Promise
       return sourcesOf(options.read?.() ?? disk)
     },
     async apply({ hash }) {
-      await options.apply?.(hash)
       counts.applied.push(hash)
+      const applied = await options.apply?.(hash)
+      if (applied !== undefined) return applied
       const outcome: ApplyOutcome = hash.startsWith('bad')
         ? { result: 'broken', hash, problems: PROBLEMS }
         : { result: 'applied', hash, routes: 2, warnings: [], sources: hash.startsWith('kept') ? [KEPT] : [] }
@@ -67,6 +74,7 @@ function start(options: { read?: () => string; apply?: (hash: string) => Promise
   return {
     reloader,
     counts,
+    lines,
     events: () => lines.map(({ event }) => event),
     put(hash: string) {
       disk = hash
@@ -129,12 +137,10 @@ t.test('on a disk that changes constantly, the watch uses its last read', async 
 
 t.test('reloads run one at a time, and concurrent reload requests share the next reload', async (t) => {
   let release: () => void = () => undefined
-  const held = new Promise<void>((resolve) => {
-    release = resolve
+  const held = new Promise<undefined>((resolve) => {
+    release = () => resolve(undefined)
   })
-  const { reloader, counts, put } = start({
-    apply: (hash) => (hash === 'good-1' ? held : Promise.resolve()),
-  })
+  const { reloader, counts, put } = start({ apply: async (hash) => (hash === 'good-1' ? held : undefined) })
   put('good-1')
   const first = reloader.reload('endpoint')
   await new Promise(setImmediate)
@@ -148,17 +154,136 @@ t.test('reloads run one at a time, and concurrent reload requests share the next
   t.same(counts.applied, ['good-1', 'good-2', 'good-2'])
 })
 
-t.test('an internal error keeps the active policies, and the next reload works', async (t) => {
+t.test('a defect keeps the active policies, and the next reload works', async (t) => {
   let breaks = true
-  const { reloader, counts, events, put } = start({
+  const { reloader, counts, lines, put } = start({
     async apply() {
       if (breaks) throw new Error('a defect')
+      return undefined
     },
   })
   put('good-1')
-  t.match(await reloader.reload('signal'), { result: 'broken', hash: 'good-0', diagnostics: [] })
-  t.same(events(), ['policy_reload_broke'])
+  t.match(await reloader.reload('signal'), {
+    result: 'failed',
+    failure: 'internal_error',
+    hash: 'good-0',
+    diagnostics: [],
+  })
+  t.match(lines, [
+    {
+      level: 'error',
+      event: 'policy_reload_internal_error',
+      asked_by: 'signal',
+      policy_hash: 'good-0',
+      err: { message: 'a defect' },
+      remedy: /Report the error/,
+    },
+  ])
   t.equal(counts.failure, 1)
   breaks = false
-  t.match(await reloader.reload('signal'), { result: 'applied', hash: 'good-1' })
+  t.match(await reloader.reload('signal'), { result: 'applied', hash: 'good-1', failure: undefined })
+})
+
+const EXITED: AppliedEverywhere = {
+  outcome: { result: 'failed', failure: 'workers_exited' },
+  workers: [{ pid: 7, result: 'failed', hash: undefined }],
+}
+
+t.test('policies that the workers could not check are not reported as invalid', async (t) => {
+  const { reloader, counts, lines, events, put } = start({
+    apply: async (hash) => (hash === 'good-1' ? EXITED : undefined),
+  })
+  put('good-1')
+  t.match(await reloader.reload('endpoint'), {
+    result: 'failed',
+    failure: 'workers_exited',
+    workers: EXITED.workers,
+  })
+  t.match(lines, [
+    {
+      level: 'error',
+      event: 'policy_reload_workers_exited',
+      asked_by: 'endpoint',
+      policy_hash: 'good-0',
+      unchecked_policy_hash: 'good-1',
+      pids: [7],
+      remedy: /worker_crashed/,
+    },
+  ])
+  t.match(reloader.failure, { problems: [], unchecked: 'workers_exited' })
+  t.match(reloader.checks()[0], {
+    ok: true,
+    degraded: true,
+    detail: /^1 routes, good-0 stay active; the last reload failed: All workers exited/,
+  })
+
+  put('bad-1')
+  t.match(await reloader.reload('endpoint'), { result: 'broken', failure: undefined })
+  t.match(reloader.failure, { problems: PROBLEMS, unchecked: undefined })
+
+  put('good-1')
+  t.match(await reloader.reload('endpoint'), { result: 'failed' })
+  put('good-0')
+  t.match(await reloader.reload('watch'), { result: 'unchanged', failure: undefined })
+  t.equal(reloader.failure, undefined)
+  t.match(counts, { failure: 3, restored: 1 })
+  t.equal(events().at(-1), 'policy_restored')
+})
+
+t.test('a reload without a ready worker is no failure of the policies that are active', async (t) => {
+  const { reloader, counts, events } = start({
+    apply: async () => ({ outcome: { result: 'failed', failure: 'no_worker_ready' }, workers: [] }),
+  })
+  t.match(await reloader.reload('endpoint'), { result: 'failed', failure: 'no_worker_ready' })
+  t.same(events(), ['policy_reload_no_worker'])
+  t.equal(counts.failure, 0)
+  t.match(reloader.checks()[0], { detail: '1 routes, good-0' })
+})
+
+t.test('invalid files that are corrected during the reload are not reported', async (t) => {
+  const contents = ['bad-1', 'bad-1', 'bad-1']
+  const { reloader } = start({ read: () => contents.shift() ?? 'good-0' })
+  t.match(await reloader.reload('endpoint'), { result: 'unchanged', hash: 'good-0', diagnostics: [] })
+  t.equal(reloader.failure, undefined)
+})
+
+/** Starts a reload that waits until the test calls `release()`. */
+async function startHeld() {
+  const { promise, resolve } = Promise.withResolvers<AppliedEverywhere | undefined>()
+  const started = start({ apply: () => promise })
+  started.put('good-1')
+  const first = started.reloader.reload('endpoint')
+  await until('the reload runs', async () => started.counts.applied.length === 1)
+  return { ...started, first, release: resolve }
+}
+
+t.test(
+  'a signal during a reload gets its log line, also if the watch has requested the next one',
+  async (t) => {
+    const { reloader, first, release, events } = await startHeld()
+    const others = [reloader.reload('watch'), reloader.reload('signal'), reloader.reload('watch')]
+    release(undefined)
+    await first
+    const [watched, signalled] = await Promise.all(others)
+    t.equal(watched, signalled)
+    t.same(events(), ['policy_reloaded', 'audit', 'policy_reloaded', 'audit'])
+  },
+)
+
+t.test('close() ends the wait of all callers, and the running reload adds no failure', async (t) => {
+  const { reloader, first, release, counts, lines, events } = await startHeld()
+  const next = reloader.reload('signal')
+  reloader.close()
+  const stopped = { result: 'failed', failure: 'stopping', hash: 'good-0' }
+  t.match(await first, stopped)
+  t.match(await next, stopped)
+  t.match(await reloader.reload('watch'), stopped)
+  t.match(lines, [
+    { level: 'info', event: 'policy_reload_stopped', asked_by: 'endpoint', remedy: /at its start/ },
+    { level: 'info', event: 'policy_reload_stopped', asked_by: 'signal' },
+  ])
+  release(EXITED)
+  await new Promise(setImmediate)
+  t.equal(events().length, 2, 'the watch and the exit of the workers add no line')
+  t.equal(counts.failure, 0)
 })
