@@ -28,7 +28,8 @@ export function formatLogLine(
   const label = entry['level'] === 'warn' ? styleText('yellow', 'warning') : styleText('red', 'error')
   // `diagnostics` contains the problems in edited policies, with their source lines.
   const shown = typeof entry['diagnostics'] === 'string' ? `\n\n${entry['diagnostics']}\n` : ''
-  return `${label}  ${service}: ${String(entry['msg'] ?? entry['event'] ?? '')}${detail}${shown}`
+  const problem = `${label}  ${service}: ${String(entry['msg'] ?? entry['event'] ?? '')}${detail}${shown}`
+  return withHint(problem, typeof entry['remedy'] === 'string' ? entry['remedy'] : undefined)
 }
 
 /** Returns true for a successful request without a decision: a page, or a step of OAuth before the token. */
@@ -37,8 +38,8 @@ function isStep(entry: Readonly<Record<string, unknown>>): boolean {
   return isSuccessful && entry['auth.decision'] === undefined && entry['url.path'] !== ENDPOINTS.token
 }
 
-function withHint(decision: string, hint: string | undefined): string {
-  return hint === undefined ? decision : `${decision}\n${' '.repeat(10)}${styleText('yellow', hint)}`
+function withHint(line: string, hint: string | undefined): string {
+  return hint === undefined ? line : `${line}\n${' '.repeat(10)}${styleText('yellow', hint)}`
 }
 
 function formatDecision(entry: Readonly<Record<string, unknown>>): string {

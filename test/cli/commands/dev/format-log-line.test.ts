@@ -115,6 +115,19 @@ t.test('formatLogLine() shows reloaded policies, and the errors of rejected poli
   )
 })
 
+t.test('formatLogLine() shows the remedy of a problem', async (t) => {
+  t.equal(
+    plain('gateway', {
+      level: 'error',
+      event: 'policy_reload_internal_error',
+      msg: 'the reload failed',
+      err: { message: 'made up' },
+      remedy: 'Report the error.',
+    }),
+    'error  gateway: the reload failed: made up\n          Report the error.',
+  )
+})
+
 t.test('formatLogLine() hides the successful steps before a token', async (t) => {
   const lineOf = (path: string, status: number, decision?: string) =>
     plain('gateway', {
