@@ -14,7 +14,7 @@ import { launchChromium } from '../../test/fixtures/launch-chromium.ts'
 import { openBrowser } from '../../test/fixtures/open-browser.ts'
 import { type Client, registerClient } from '../../test/fixtures/register-client.ts'
 import { startRedis } from '../../test/fixtures/start-redis.ts'
-import { WHOSE_CONFIG } from '../../test/fixtures/whose-tokens.ts'
+import { TOKEN_CONFIG } from '../../test/fixtures/token-settings.ts'
 import { BenchError } from '../bench-error.ts'
 import { writeMeasurements } from '../write-results.ts'
 import type { Measurement } from './measurement.ts'
@@ -134,7 +134,7 @@ async function disableAccounts(
   const nowSeconds = () => Math.floor(Date.now() / 1_000)
   const dataDir = join(options.folder, 'data')
   const config = {
-    ...WHOSE_CONFIG,
+    ...TOKEN_CONFIG,
     store: { type: 'redis' },
     redis: { url: options.redisUrl },
     dataDir,

@@ -19,7 +19,7 @@ import { quietPort } from '../fixtures/quiet-port.ts'
 import { type Client, registerClient, type Tokens } from '../fixtures/register-client.ts'
 import { type Answer, send } from '../fixtures/send.ts'
 import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
-import { WHOSE } from '../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../fixtures/token-settings.ts'
 
 const SCOPE = 'openid courses:read courses:write'
 
@@ -63,7 +63,7 @@ function withStore(
   { t, server }: Situation,
   change: (store: ReturnType<typeof openSqliteStore>) => Promise<unknown>,
 ): Promise<unknown> {
-  const store = openSqliteStore(join(server.dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
+  const store = openSqliteStore(join(server.dataDir, SQLITE_FILE_NAME), { ...TOKEN_SETTINGS, nowSeconds })
   t.teardown(() => store.close())
   return change(store)
 }

@@ -11,7 +11,7 @@ import { knownClient, makePkce, registerClient } from '../fixtures/register-clie
 import { send } from '../fixtures/send.ts'
 import { answerPage, signIn } from '../fixtures/sign-in.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
-import { WHOSE } from '../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../fixtures/token-settings.ts'
 
 const insecure = { [oauth.allowInsecureRequests]: true }
 
@@ -261,7 +261,7 @@ t.test('an unused refresh token expires after its lifetime', async (t) => {
 })
 
 function openStoreOf(t: Test, dataDir: string, nowSeconds: () => number): Store {
-  const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
+  const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...TOKEN_SETTINGS, nowSeconds })
   t.teardown(() => store.close())
   return store
 }

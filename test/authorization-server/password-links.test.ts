@@ -12,7 +12,7 @@ import { openBrowser, type Page } from '../fixtures/open-browser.ts'
 import { registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
-import { WHOSE } from '../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../fixtures/token-settings.ts'
 
 const server = await startServer(t)
 const PASSWORD = 'correct horse battery staple'
@@ -170,7 +170,10 @@ t.test('a new link and a new password of the operator end the earlier link, also
 })
 
 t.test('a link that a new link replaces after find() is not consumed', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => 1_000,
+  })
   t.teardown(() => store.close())
   const links = createPasswordLinks({ store, issuer: 'https://login.test' })
   const create = async () => {

@@ -18,8 +18,8 @@ import { type Browser, type Cookie, openBrowser, type Page } from '../fixtures/o
 import { type Client, registerClient } from '../fixtures/register-client.ts'
 import { answerPage, findButton } from '../fixtures/sign-in.ts'
 import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
+import { TOKEN_SETTINGS } from '../fixtures/token-settings.ts'
 import { until } from '../fixtures/until.ts'
-import { WHOSE } from '../fixtures/whose-tokens.ts'
 
 const ACR = 'https://refeds.org/profile/mfa'
 const SCOPE = 'openid courses:read'
@@ -570,7 +570,7 @@ t.test('with mode off, the server encrypts the secrets with the newest cookie ke
   t.teardown(() => rmSync(dataDir, { recursive: true }))
   writeFileSync(join(dataDir, 'cookie-keys'), `${'n'.repeat(43)}\n${'o'.repeat(43)}\n`, { mode: 0o600 })
   const nowSeconds = () => Math.floor(Date.now() / 1_000)
-  const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
+  const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...TOKEN_SETTINGS, nowSeconds })
   t.teardown(() => store.close())
   const { accounts } = store
   const added = await insertAccount(accounts, { username: 'carol', origin: 'operator', nowSeconds: 1 })

@@ -15,8 +15,8 @@ import { registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { type AuthorizationServer, startServer } from '../fixtures/start-authorization-server.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
+import { TOKEN_SETTINGS } from '../fixtures/token-settings.ts'
 import { until } from '../fixtures/until.ts'
-import { WHOSE } from '../fixtures/whose-tokens.ts'
 
 t.jobs = 4 // each test starts its own server and store, and needs little CPU time
 
@@ -184,7 +184,7 @@ t.test('attemptSqlite() distinguishes a full disk, a read-only file and a lock',
 
 t.test('a probe does not wait for the lock of another process', async (t) => {
   const file = join(t.testdir(), 'locked.sqlite')
-  const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = openSqliteStore(file, { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   await store.probe()
   // The worker releases the lock after 2 s, before other statements time out. A probe that waits for the lock would

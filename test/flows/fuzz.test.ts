@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { madeUpRequest } from '../fixtures/made-up-request.ts'
+import { generateRequest } from '../fixtures/generated-request.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
@@ -23,7 +23,7 @@ const { accessToken: spareToken } = await client.obtainTokens(asking)
 t.test(`${RUNS} random requests get a status below 500`, { timeout: LIMIT_MS }, async (t) => {
   const BEARER = `Bearer ${accessToken}`
   const seen = new Map<number, number>()
-  const request = madeUpRequest({ ...client, baseUrl, accessToken, spareToken })
+  const request = generateRequest({ ...client, baseUrl, accessToken, spareToken })
   const property = fc.asyncProperty(request, async ({ method, path, query, headers, body }) => {
     const answer = await sendExactly(baseUrl, query === '' ? path : `${path}?${query}`, {
       method,

@@ -10,8 +10,8 @@ import {
   startRevocationCluster,
 } from '../../bench/soak/revocation-cluster.ts'
 import { captureLog, recordCredential } from '../fixtures/capture.ts'
-import { ENDS_OF_GRANTS } from '../fixtures/ends-of-grants.ts'
 import { type FaultProxy, startFaultProxy } from '../fixtures/fault-proxy.ts'
+import { GRANT_ENDS } from '../fixtures/grant-ends.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { knownClient } from '../fixtures/register-client.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
@@ -135,7 +135,7 @@ async function knownToken(t: Test, cluster: RevocationCluster): Promise<string> 
 }
 
 /**
- * Ends one grant for each entry of `ENDS_OF_GRANTS`.
+ * Ends one grant for each entry of `GRANT_ENDS`.
  * @returns the tokens. All gateways accepted the tokens before the end of the grant, and deny the tokens after it.
  */
 async function endGrants(t: Test, cluster: RevocationCluster): Promise<readonly string[]> {
@@ -143,7 +143,7 @@ async function endGrants(t: Test, cluster: RevocationCluster): Promise<readonly 
   const elsewhere = knownClient({ baseUrl: servers.at(-1)?.url ?? '', secret: () => undefined }, client)
   const browser = openBrowser(gateways[0]?.url ?? '')
   const gone: string[] = []
-  for (const [how, end] of Object.entries(ENDS_OF_GRANTS)) {
+  for (const [how, end] of Object.entries(GRANT_ENDS)) {
     const code = await client.obtainCode({ browser, scope: 'courses:read' })
     const tokens = client.readTokens(await client.exchange(code))
     t.same(await statuses(cluster, tokens.accessToken), [201, 201])

@@ -9,7 +9,7 @@ import { syncDevelopmentAccounts } from '../../../authorization-server/accounts/
 import { openStore } from '../../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import type { Store } from '../../../authorization-server/store/store.ts'
-import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_CONFIG, TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 const nowSeconds = () => 1_000
 const PASSWORD = 'correct horse battery'
@@ -288,7 +288,7 @@ t.test(
 
 t.test('addAccount() opens the configured store, adds and closes it', async (t) => {
   const config = {
-    ...WHOSE_CONFIG,
+    ...TOKEN_CONFIG,
     store: { type: 'sqlite' },
     dataDir: t.testdir(),
     redis: undefined,
@@ -305,7 +305,7 @@ t.test('addAccount() opens the configured store, adds and closes it', async (t) 
 
 t.test('addAccount() closes the store, also after a rejection or an error', async (t) => {
   const config = {
-    ...WHOSE_CONFIG,
+    ...TOKEN_CONFIG,
     store: { type: 'sqlite' },
     dataDir: t.testdir(),
     redis: undefined,
@@ -331,7 +331,7 @@ t.test('addAccount() closes the store, also after a rejection or an error', asyn
 })
 
 async function open(t: Test, development = false) {
-  const store: Store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds })
+  const store: Store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...TOKEN_SETTINGS, nowSeconds })
   t.teardown(() => store.close())
   return { store, accounts: createAccounts({ store: store.accounts, development, nowSeconds }) }
 }
@@ -346,7 +346,7 @@ const PERSON = {
 }
 
 t.test('signInFromProvider() adds one account for an identity, also for concurrent sign-ins', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds })
+  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...TOKEN_SETTINGS, nowSeconds })
   t.teardown(() => store.close())
   const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
   const results = await Promise.all(Array.from({ length: 10 }, () => accounts.signInFromProvider(PERSON)))
@@ -367,7 +367,7 @@ t.test('signInFromProvider() adds one account for an identity, also for concurre
 })
 
 t.test('signInFromProvider() updates the data, and never selects an account by e-mail', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds })
+  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...TOKEN_SETTINGS, nowSeconds })
   t.teardown(() => store.close())
   const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
   const local = await accounts.add({ username: 'alice', password: PASSWORD, email: 'alice@example.com' })
@@ -394,7 +394,7 @@ t.test('signInFromProvider() updates the data, and never selects an account by e
 })
 
 t.test('a disabled account cannot sign in and is not found', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds })
+  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...TOKEN_SETTINGS, nowSeconds })
   t.teardown(() => store.close())
   const accounts = createAccounts({ store: store.accounts, development: false, nowSeconds })
   const local = await accounts.add({ username: 'alice', password: PASSWORD })

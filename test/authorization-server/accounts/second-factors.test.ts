@@ -5,7 +5,7 @@ import { createAccounts } from '../../../authorization-server/accounts/accounts.
 import { createSecondFactors } from '../../../authorization-server/accounts/second-factors.ts'
 import { codeAt, STEP_SECONDS } from '../../../authorization-server/accounts/totp.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 const PASSWORD = 'correct horse battery staple'
 const WRONG = '000000'
@@ -17,7 +17,7 @@ async function open(t: Test) {
   const keys = { current: ['key'] }
   const server = (name: 'one' | 'two') => {
     const nowSeconds = () => clock[name]
-    const store = openSqliteStore(file, { ...WHOSE, nowSeconds })
+    const store = openSqliteStore(file, { ...TOKEN_SETTINGS, nowSeconds })
     t.teardown(() => store.close())
     const factors = createSecondFactors({ store: store.accounts, cookieKeys: () => keys.current, nowSeconds })
     return { factors, accounts: createAccounts({ store: store.accounts, development: true, nowSeconds }) }

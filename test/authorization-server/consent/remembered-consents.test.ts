@@ -8,7 +8,7 @@ import { openSqliteStore } from '../../../authorization-server/store/sqlite-stor
 import { openBrowser } from '../../fixtures/open-browser.ts'
 import { type Client, knownClient, makePkce, registerClient } from '../../fixtures/register-client.ts'
 import { type AuthorizationServer, startServer } from '../../fixtures/start-authorization-server.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 const CONSENT = {
   accountId: 'account-1',
@@ -21,7 +21,7 @@ const CONSENT = {
 const clock = (t: Test, includesLocalApps = false, rememberSeconds = 100) => {
   const time = { now: 1_000 }
   const nowSeconds = () => time.now
-  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds })
+  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...TOKEN_SETTINGS, nowSeconds })
   t.teardown(() => store.close())
   const options = { store, rememberSeconds, includesLocalApps, nowSeconds }
   return { time, options, store, consents: createRememberedConsents(options) }

@@ -5,10 +5,13 @@ import {
   providerAdapter,
 } from '../../../authorization-server/engine/provider-adapter.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 t.test('the second consumer of a code gets invalid_grant and ends the grant', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => 1_000,
+  })
   t.teardown(() => store.close())
   const reported: string[] = []
   const adapter = providerAdapter({
@@ -42,7 +45,10 @@ t.test('the second consumer of a code gets invalid_grant and ends the grant', as
 })
 
 t.test('during a refresh the adapter collects writes without executing them', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => 1_000,
+  })
   t.teardown(() => store.close())
   const writes: unknown[] = []
   let consumed = 0
@@ -75,7 +81,10 @@ t.test('during a refresh the adapter collects writes without executing them', as
 
 function open(t: Test, options: Partial<ProviderAdapterOptions> = {}) {
   const clock = { now: 1_000 }
-  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => clock.now })
+  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => clock.now,
+  })
   t.teardown(() => store.close())
   const adapter = providerAdapter({
     store,

@@ -8,7 +8,7 @@ import {
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import type { ArtifactWrite } from '../../../authorization-server/store/store.ts'
 import { aProof, aProofKey } from '../../fixtures/dpop-proof.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 const SUCCESSOR = {
   model: 'RefreshToken',
@@ -23,7 +23,10 @@ const BODY = '{"access_token":"access","refresh_token":"successor"}'
 /** Creates a rotation with a real store that contains the refresh token `token`. */
 async function open(t: Test, { repeatWindowSeconds = 30 } = {}) {
   const clock = { now: 1_000 }
-  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => clock.now })
+  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => clock.now,
+  })
   t.teardown(() => store.close())
   const exchanges: (readonly ArtifactWrite[])[] = []
   const rotation = createRefreshRotation({

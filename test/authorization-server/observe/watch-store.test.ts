@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { observeStore, watchStore } from '../../../authorization-server/observe/watch-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import { type Store, StoreError, type StoreErrorReason } from '../../../authorization-server/store/store.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 const failing = (reason: StoreErrorReason, cause?: unknown) =>
   new StoreError('ERR_STORE_UNAVAILABLE', 'not the cause', { reason, cause })
@@ -13,7 +13,10 @@ const failing = (reason: StoreErrorReason, cause?: unknown) =>
 /** Starts the monitoring of a SQLite store. The test sets the results of the probes and controls the time. */
 async function startWatching(t: Test, first?: () => Promise<number | undefined>) {
   mock.timers.enable({ apis: ['setInterval'] })
-  const sqlite = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const sqlite = openSqliteStore(join(t.testdir(), 'x.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => 1_000,
+  })
   const lines: (readonly [level: string, fields: unknown, text: string])[] = []
   const metered: (readonly unknown[])[] = []
   const state = {
@@ -241,7 +244,10 @@ t.test('close() ignores the result of a probe in progress', async (t) => {
 
 t.test('the interval does not keep the process alive', async (t) => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
-  const sqlite = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const sqlite = openSqliteStore(join(t.testdir(), 'x.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => 1_000,
+  })
   const opened = timers()
   const ignore = () => undefined
   const watched = await watchStore({
@@ -273,7 +279,10 @@ const OPERATIONS: Readonly<Record<string, (store: Store) => Promise<unknown>>> =
 function openObserved(t: Test) {
   const failures: StoreError[] = []
   const operations: (readonly [operation: string, result: string])[] = []
-  const open = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const open = openSqliteStore(join(t.testdir(), 'store.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => 1_000,
+  })
   const store = observeStore(open, {
     onError: (error) => void failures.push(error),
     onOperation: (operation, result, seconds) => {

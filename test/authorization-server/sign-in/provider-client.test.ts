@@ -27,7 +27,7 @@ import {
 import { aKey } from '../../fixtures/jwk.ts'
 import { macJws, part, signJws } from '../../fixtures/jws.ts'
 import { anInteraction, openForm, postForm, startPages } from '../../fixtures/start-pages.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 const REDIRECT_URI = 'https://api.test/oauth/sign-in/company/callback'
 const NOTHING: AuthenticationRequest = {
@@ -635,7 +635,7 @@ const HOSTILE: readonly (readonly [
   ],
 ]
 
-const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: now })
+const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...TOKEN_SETTINGS, nowSeconds: now })
 t.teardown(() => store.close())
 let current = aClient()
 const pages = await startPages(t, {

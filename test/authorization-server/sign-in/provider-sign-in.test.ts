@@ -32,13 +32,13 @@ import {
   startWith,
 } from '../../fixtures/sign-in-through-provider.ts'
 import { type AuthorizationServer, startServer } from '../../fixtures/start-authorization-server.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 const SHIPPED = join(findPackageRoot(), 'config')
 
 function openStoreOf(t: Test, { dataDir }: AuthorizationServer): Store {
   const nowSeconds = () => Math.floor(Date.now() / 1_000)
-  const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...WHOSE, nowSeconds })
+  const store = openSqliteStore(join(dataDir, SQLITE_FILE_NAME), { ...TOKEN_SETTINGS, nowSeconds })
   t.teardown(() => store.close())
   return store
 }

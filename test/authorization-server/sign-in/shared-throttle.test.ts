@@ -3,7 +3,7 @@ import t, { type Test } from 'tap'
 import { createSharedThrottle } from '../../../authorization-server/sign-in/shared-throttle.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import { type AttemptCounters, StoreError } from '../../../authorization-server/store/store.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 const LIMITS = { failuresPerAccount: 3, failuresPerAddress: 5, windowMs: 60_000 }
 
@@ -13,7 +13,10 @@ const LIMITS = { failuresPerAccount: 3, failuresPerAddress: 5, windowMs: 60_000 
  */
 function open(t: Test) {
   const state = { now: 1_000, calls: 0, fails: false }
-  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), { ...WHOSE, nowSeconds: () => state.now })
+  const store = openSqliteStore(join(t.testdir(), 'store.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => state.now,
+  })
   t.teardown(() => store.close())
   const guarded = async <T>(work: () => Promise<T>): Promise<T> => {
     state.calls += 1

@@ -7,7 +7,7 @@ import {
   type SignInAttempt,
 } from '../../../authorization-server/sign-in/sign-in-attempts.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 const ATTEMPT: SignInAttempt = {
   interaction: 'uid-1',
@@ -22,7 +22,7 @@ const SOURCE = { address: '192.0.2.1', network: '192.0.2.1' }
 
 function open(t: Test, clock = { now: 1_000 }) {
   const file = join(t.testdir(), 'x.sqlite')
-  const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => clock.now })
+  const store = openSqliteStore(file, { ...TOKEN_SETTINGS, nowSeconds: () => clock.now })
   t.teardown(() => store.close())
   const attempts = createSignInAttempts({
     artifacts: store.artifacts(ATTEMPT_MODEL),

@@ -7,7 +7,7 @@ import { REDIS_KEYS } from '../../../authorization-server/store/redis.ts'
 import { MAX_ATTEMPT_COUNTERS, type Store } from '../../../authorization-server/store/store.ts'
 import { startPostgres } from '../../fixtures/postgres.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
-import { WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_CONFIG } from '../../fixtures/token-settings.ts'
 
 const clock = { nowSeconds: () => 1_000 }
 
@@ -32,7 +32,7 @@ const FILLED = MAX_ATTEMPT_COUNTERS - 2
 
 t.test('SQLite removes the oldest counter above 100,000 counters', async (t) => {
   const dataDir = t.testdir()
-  const config = { ...WHOSE_CONFIG, store: { type: 'sqlite' }, dataDir, redis: undefined } as const
+  const config = { ...TOKEN_CONFIG, store: { type: 'sqlite' }, dataDir, redis: undefined } as const
   const store = await openStore(config, clock)
   t.teardown(() => store.close())
   const database = new DatabaseSync(join(dataDir, SQLITE_FILE_NAME))
@@ -49,7 +49,7 @@ t.test('Redis removes the oldest counter above 100,000 counters', async (t) => {
   const server = await startRedis({ folder: t.testdir() })
   t.teardown(() => server.stop())
   const config = { store: { type: 'redis' }, redis: { url: server.url } } as const
-  const store = await openStore({ ...WHOSE_CONFIG, dataDir: '/nowhere', ...config }, clock)
+  const store = await openStore({ ...TOKEN_CONFIG, dataDir: '/nowhere', ...config }, clock)
   t.teardown(() => store.close())
   const redis = new Redis(server.url)
   t.teardown(() => redis.disconnect())
@@ -65,7 +65,7 @@ t.test('PostgreSQL removes the oldest counter above 100,000 counters', async (t)
   const server = await startPostgres()
   t.teardown(() => server.remove())
   const config = { store: { type: 'postgres' }, redis: undefined, postgres: server.connection } as const
-  const store = await openStore({ ...WHOSE_CONFIG, dataDir: '/nowhere', ...config }, clock)
+  const store = await openStore({ ...TOKEN_CONFIG, dataDir: '/nowhere', ...config }, clock)
   t.teardown(() => store.close())
   await addToFullStore(t, store, {
     fill: () =>

@@ -10,7 +10,7 @@ import {
 import type { Store } from '../../../authorization-server/store/store.ts'
 import { documentedBlock, readRepositoryFile } from '../../fixtures/repository-texts.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
-import { WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_CONFIG } from '../../fixtures/token-settings.ts'
 
 // Runs the commands of docs/back-up-and-restore.md. `postgres-revocations.test.ts` runs the commands for PostgreSQL.
 
@@ -26,7 +26,7 @@ function runDocumented(command: string, words: Readonly<Record<string, string>>)
 
 async function open(t: Test, config: Pick<StoreConfig, 'store'> & Partial<StoreConfig>): Promise<Store> {
   const store = await openStore(
-    { ...WHOSE_CONFIG, dataDir: '/nowhere', redis: undefined, ...config },
+    { ...TOKEN_CONFIG, dataDir: '/nowhere', redis: undefined, ...config },
     { nowSeconds: () => 1_000 },
   )
   t.teardown(() => store.close())

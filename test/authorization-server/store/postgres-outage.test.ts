@@ -9,10 +9,10 @@ import { openPostgresStore } from '../../../authorization-server/store/postgres-
 import type { Store, StoreErrorReason } from '../../../authorization-server/store/store.ts'
 import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
 import { POOL, runPostgresTool, startPostgres, type TestPostgres } from '../../fixtures/postgres.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 import { until } from '../../fixtures/until.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
-const options = { ...WHOSE, nowSeconds: () => 1_000 }
+const options = { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 }
 
 async function start(t: Test, more: Parameters<typeof startPostgres>[0] = {}): Promise<TestPostgres> {
   const server = await startPostgres(more)

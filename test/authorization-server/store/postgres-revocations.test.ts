@@ -5,8 +5,8 @@ import { openPostgresStore } from '../../../authorization-server/store/postgres-
 import type { Store } from '../../../authorization-server/store/store.ts'
 import { runPostgresTool, startPostgres, type TestPostgres } from '../../fixtures/postgres.ts'
 import { documentedBlock } from '../../fixtures/repository-texts.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 import { until } from '../../fixtures/until.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
 const server = await startPostgres()
 t.teardown(() => server.remove())
@@ -23,7 +23,7 @@ async function follow(t: Test, on: TestPostgres = server): Promise<Follower> {
   const lines: unknown[] = []
   const write = (...line: unknown[]) => void lines.push(line)
   const store = await openPostgresStore(on.connection, {
-    ...WHOSE,
+    ...TOKEN_SETTINGS,
     nowSeconds: () => Math.floor(Date.now() / 1_000),
     logger: { warn: write, info: write },
   })
@@ -45,7 +45,7 @@ async function revoke(store: Store, grantId: string): Promise<void> {
   await store.artifacts('Grant').revokeByGrantId(grantId)
 }
 
-const entryOf = (grant: string) => JSON.stringify({ iss: WHOSE.issuer, grant: hashId(grant), at: 1 })
+const entryOf = (grant: string) => JSON.stringify({ iss: TOKEN_SETTINGS.issuer, grant: hashId(grant), at: 1 })
 t.test('an entry becomes visible only after all earlier entries', async (t) => {
   const follower = await follow(t)
   const slow = await server.connect()
@@ -194,7 +194,7 @@ t.test(
     t.equal(await count('artifacts'), 1)
     for (const grant of ['old', 'older', 'last']) await revoke(store, grant)
     const last = await store.revocations.lastId()
-    const age = WHOSE.accessTokenSeconds + 301
+    const age = TOKEN_SETTINGS.accessTokenSeconds + 301
     await server.query('update scopegate.revocations set revoked_at = now() - make_interval(secs => $1)', [
       age,
     ])

@@ -6,11 +6,11 @@ import {
 import { openPostgresStore } from '../../../authorization-server/store/postgres-store.ts'
 import { runPostgresTool, startPostgres } from '../../fixtures/postgres.ts'
 import { documentedBlock } from '../../fixtures/repository-texts.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 const server = await startPostgres()
 t.teardown(() => server.remove())
-const options = { ...WHOSE, nowSeconds: () => 1_000 }
+const options = { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 }
 const admin = `postgres://admin@127.0.0.1:${server.port}/scopegate`
 
 const reset = () => server.query('drop schema if exists scopegate cascade')

@@ -15,10 +15,10 @@ import { aCertificate } from '../../fixtures/a-certificate.ts'
 import { startFaultProxy } from '../../fixtures/fault-proxy.ts'
 import { POOL, startPostgres } from '../../fixtures/postgres.ts'
 import { quietPort } from '../../fixtures/quiet-port.ts'
+import { TOKEN_CONFIG, TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 import { until } from '../../fixtures/until.ts'
-import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
-const options = { ...WHOSE, nowSeconds: () => 1_000 }
+const options = { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 }
 const at = (url: string, more: Partial<PostgresConnection> = {}): PostgresConnection => ({
   url,
   passwordFile: undefined,
@@ -78,7 +78,7 @@ t.test('describePostgresUrl() never shows user or password', async (t) => {
 
 t.test('openStore() rejects postgres without a URL', async (t) => {
   const config = {
-    ...WHOSE_CONFIG,
+    ...TOKEN_CONFIG,
     store: { type: 'postgres' },
     dataDir: '/nowhere',
     redis: undefined,

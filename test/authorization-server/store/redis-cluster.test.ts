@@ -14,8 +14,8 @@ import { aCaller } from '../../fixtures/a-caller.ts'
 import { startCluster } from '../../fixtures/redis-cluster.ts'
 import { documentedBlock } from '../../fixtures/repository-texts.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 import { until } from '../../fixtures/until.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
 const cluster = await startCluster(t.testdir(), { replicas: false })
 const connection = { cluster: { addresses: cluster.addresses } }
@@ -35,7 +35,7 @@ async function open(t: Test, to = connection): Promise<Store> {
 async function openAgain(t: Test, lines: unknown[] = [], to = connection): Promise<Store> {
   const write = (line: unknown) => void lines.push(line)
   const store = await openRedisStore(to, {
-    ...WHOSE,
+    ...TOKEN_SETTINGS,
     nowSeconds: () => 1_000,
     logger: { warn: write, info: write },
   })
@@ -335,14 +335,14 @@ t.test(
   async (t) => {
     const store = await open(t)
     const nowMs = Date.now()
-    const own = (grant: string) => JSON.stringify({ iss: WHOSE.issuer, grant, at: 1 })
+    const own = (grant: string) => JSON.stringify({ iss: TOKEN_SETTINGS.issuer, grant, at: 1 })
     const add = (at: number, ageSeconds: number, entry: string) =>
       redis.xadd(`${PARTITIONED.tags[at]}:revocations`, `${nowMs - ageSeconds * 1_000}-*`, 'r', entry)
     for (let index = 0; index < 5; index++) await add(index, 7_200, own(`expired-${index}`))
     const exp = Math.round(nowMs / 1_000) + 600
     for (let index = 0; index < 9; index++) await add(4, 7_200, own(`expired-${index}`))
     // This entry still applies, because the server wrote the entry while tokens had a longer lifetime.
-    await add(4, 7_200, JSON.stringify({ iss: WHOSE.issuer, grant: 'longer', at: 1, exp }))
+    await add(4, 7_200, JSON.stringify({ iss: TOKEN_SETTINGS.issuer, grant: 'longer', at: 1, exp }))
     for (let index = 0; index < 3; index++)
       await add(index, 600, '{"iss":"https://other.test","grant":"x","at":1}')
     await add(4, 600, own('applies'))
@@ -420,7 +420,7 @@ t.test('the next sweep completes an interrupted removal of an account', async (t
       t.equal(await store.artifacts('RefreshToken').find(`of ${grantId}`), undefined)
     t.equal(await store.artifacts('Session').find('s'), undefined)
     t.equal(await redis.scard(redisKeys('{scopegate}').removals), 0)
-    const mark = { issuer: WHOSE.issuer, subject: 'gone', grant: undefined }
+    const mark = { issuer: TOKEN_SETTINGS.issuer, subject: 'gone', grant: undefined }
     t.equal(await isMarkedRevoked(redis, aCaller(mark)), true)
   }
 })
@@ -431,7 +431,7 @@ t.test(
     await cluster.empty()
     const source = await startRedis({ folder: t.testdir() })
     t.teardown(() => source.stop())
-    const old = await openRedisStore({ url: source.url }, { ...WHOSE, nowSeconds: () => 1_000 })
+    const old = await openRedisStore({ url: source.url }, { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 })
     const account = {
       id: 'a',
       username: 'carol',
@@ -471,7 +471,7 @@ t.test('data of schema version 1 moves into the partitions at the first start', 
   await cluster.empty()
   // Schema version 1 stores all data in the slot of {scopegate}. This node has the slot.
   const url = `redis://127.0.0.1:${cluster.nodes[1]?.port}`
-  const options = { ...WHOSE, nowSeconds: () => 1_000 }
+  const options = { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 }
   const old = await openRedisStore({ url }, options)
   const tokens = { grantId: 'g', accountId: 'a' }
   await old.artifacts('Grant').upsert('g', { jti: 'g', accountId: 'a' }, undefined)

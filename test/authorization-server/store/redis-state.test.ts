@@ -7,8 +7,8 @@ import { openRedisStore } from '../../../authorization-server/store/redis-store.
 import type { Store } from '../../../authorization-server/store/store.ts'
 import { publisherKey, REVOCATION_STREAM } from '../../../platform/redis/revocation-keys.ts'
 import { startRedis, type TestRedis } from '../../fixtures/start-redis.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 import { until } from '../../fixtures/until.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
 
 const server = await startRedis({ folder: t.testdir({ redis: {} }) })
 const redis = new Redis(server.url)
@@ -23,7 +23,7 @@ async function open(t: Test, on: TestRedis = server, lines: unknown[] = []): Pro
   const store = await openRedisStore(
     { url: on.url },
     {
-      ...WHOSE,
+      ...TOKEN_SETTINGS,
       nowSeconds: () => 1_000,
       logger: { warn: write, info: write },
     },
@@ -48,7 +48,7 @@ t.test('a new database gets its schema version, and the probe writes a key that 
 t.test('the start fails with an explanation for a newer schema and for a read-only Redis', async (t) => {
   await open(t)
   await redis.set('{scopegate}:schema', '3')
-  const options = { ...WHOSE, nowSeconds: () => 1_000 }
+  const options = { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 }
   await t.rejects(openRedisStore({ url: server.url }, options), {
     name: 'BootError',
     code: 'ERR_STORE_TOO_NEW',
@@ -302,7 +302,7 @@ t.test('a script runs by its hash, and by its text after Redis has removed the s
 
 t.test('a running server writes the publisher key of its issuer', async (t) => {
   const store = await open(t)
-  const key = publisherKey(WHOSE.issuer)
+  const key = publisherKey(TOKEN_SETTINGS.issuer)
   t.equal(await redis.exists(key), 0, 'before the first follower')
   const ignore = { revoked: () => undefined, gap: () => undefined, lost: () => undefined }
   await store.revocations.follow(ignore)
@@ -359,10 +359,15 @@ t.test(
     const nowMs = (await readRedisClock(redis)) * 1_000
     const add = (ageSeconds: number, entry: string) =>
       redis.xadd(REVOCATION_STREAM, `${nowMs - ageSeconds * 1_000}-*`, 'r', entry)
-    const own = (grant: string) => JSON.stringify({ iss: WHOSE.issuer, grant, at: 1 })
+    const own = (grant: string) => JSON.stringify({ iss: TOKEN_SETTINGS.issuer, grant, at: 1 })
     for (let index = 0; index < 5; index++) await add(7_200, own(`expired-${index}`))
     const ownUntil = (grant: string, aheadSeconds: number) =>
-      JSON.stringify({ iss: WHOSE.issuer, grant, at: 1, exp: Math.round(nowMs / 1_000 + aheadSeconds) })
+      JSON.stringify({
+        iss: TOKEN_SETTINGS.issuer,
+        grant,
+        at: 1,
+        exp: Math.round(nowMs / 1_000 + aheadSeconds),
+      })
     await add(7_200, ownUntil('longer', 600)) // still applies: tokens had a longer lifetime at this time
     for (let index = 0; index < 9; index++)
       await add(600, `{"iss":"https://other.test","grant":"${index}","at":1}`)

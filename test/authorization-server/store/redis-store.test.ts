@@ -7,10 +7,10 @@ import { openRedisStore } from '../../../authorization-server/store/redis-store.
 import { describeRedisUrl } from '../../../platform/redis/redis-failure.ts'
 import { quietPort } from '../../fixtures/quiet-port.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
+import { TOKEN_CONFIG, TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 import { until } from '../../fixtures/until.ts'
-import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
-const clock = { ...WHOSE, nowSeconds: () => 1_000 }
+const clock = { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 }
 
 t.test('describeRedisUrl() never shows user or password', async (t) => {
   t.equal(describeRedisUrl('redis://admin:s3cret@db.example:6380/2'), 'redis://db.example:6380/2')
@@ -37,7 +37,7 @@ t.test('describeRedisUrl() never shows user or password', async (t) => {
 })
 
 t.test('openStore() rejects redis without a URL', async (t) => {
-  const config = { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: undefined } as const
+  const config = { ...TOKEN_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: undefined } as const
   await t.rejects(openStore(config, clock), { code: 'ERR_REDIS_URL', exitCode: 3 })
 })
 

@@ -16,7 +16,7 @@ import { openSqliteStore } from '../../../authorization-server/store/sqlite-stor
 import type { Store } from '../../../authorization-server/store/store.ts'
 import { BootError } from '../../../platform/diagnostics/boot-error.ts'
 import { inUnwritableFolder } from '../../fixtures/in-unwritable-folder.ts'
-import { WHOSE } from '../../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 
 t.test('openSqliteFile() rejects a file that is not a database, and does not change it', async (t) => {
   const file = join(t.testdir(), 'notes.sqlite')
@@ -63,7 +63,7 @@ t.test('openSqliteFile() rejects a newer schema and does not change the file', a
 
 t.test('openSqliteFile() migrates a file of version 1 and its content', async (t) => {
   const file = join(t.testdir(), 'older.sqlite')
-  const first = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+  const first = openSqliteStore(file, { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 })
   await first.artifacts('Grant').upsert('g', { jti: 'g' }, 60)
   await first.close()
   const older = new DatabaseSync(file)
@@ -74,7 +74,7 @@ t.test('openSqliteFile() migrates a file of version 1 and its content', async (t
     alter table artifacts drop column source; alter table artifacts drop column address;
     pragma user_version = 1`)
   older.close()
-  const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = openSqliteStore(file, { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   t.ok(await store.artifacts('Grant').find('g'))
   const from = await store.revocations.lastId()
@@ -90,7 +90,7 @@ t.test('openSqliteFile() migrates a file of version 1 and its content', async (t
 
 t.test('openSqliteFile() counts the artifacts of each address in a file of version 4', async (t) => {
   const file = join(t.testdir(), 'version-4.sqlite')
-  const open = () => openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+  const open = () => openSqliteStore(file, { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 })
   const admit = (store: Store, id: string, address: string) =>
     store.artifacts('Interaction').upsertBounded(id, { jti: id }, 60, {
       source: { address, network: 'one network' },
@@ -155,7 +155,7 @@ t.test(
 )
 
 t.test('a closed store throws ERR_STORE_UNAVAILABLE, not a SQLite error', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 })
   await store.close()
   await t.rejects(store.probe(), { name: 'StoreError', code: 'ERR_STORE_UNAVAILABLE' })
   await t.rejects(store.artifacts('AccessToken').find('x'), { code: 'ERR_STORE_UNAVAILABLE' })

@@ -7,13 +7,13 @@ import { hashId } from '../../../authorization-server/store/artifact-record.ts'
 import { openStore } from '../../../authorization-server/store/open-store.ts'
 import { openSqliteStore } from '../../../authorization-server/store/sqlite-store.ts'
 import type { LoggedRevocation } from '../../../authorization-server/store/store.ts'
+import { TOKEN_CONFIG, TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 import { until } from '../../fixtures/until.ts'
-import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
 function open(t: Test) {
   const clock = { now: 1_000 }
   const file = join(t.testdir(), 'store.sqlite')
-  const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => clock.now })
+  const store = openSqliteStore(file, { ...TOKEN_SETTINGS, nowSeconds: () => clock.now })
   const database = new DatabaseSync(file)
   t.teardown(async () => {
     database.close()
@@ -30,7 +30,7 @@ function open(t: Test) {
 t.test('openStore() names the file of the data folder', async (t) => {
   const dataDir = t.testdir()
   const store = await openStore(
-    { ...WHOSE_CONFIG, store: { type: 'sqlite' }, dataDir, redis: undefined },
+    { ...TOKEN_CONFIG, store: { type: 'sqlite' }, dataDir, redis: undefined },
     { nowSeconds: () => 1_000 },
   )
   t.teardown(() => store.close())

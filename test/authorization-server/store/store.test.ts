@@ -19,8 +19,8 @@ import { revocationName } from '../../../platform/revocation-name.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { type Clock, type RunningEngine, STORE_ENGINES } from '../../fixtures/store-engines.ts'
+import { TOKEN_CONFIG, TOKEN_SETTINGS } from '../../fixtures/token-settings.ts'
 import { until } from '../../fixtures/until.ts'
-import { WHOSE, WHOSE_CONFIG } from '../../fixtures/whose-tokens.ts'
 
 const SECRET = 'tokenValueThatMustNotBeFoundAtRest0123456789'
 
@@ -277,7 +277,10 @@ async function contract(
 
   t.test('upsertBounded() keeps the same artifacts as SQLite', async (t) => {
     const file = join(t.testdir(), 'reference.sqlite')
-    const stores = [await open(t), openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })] as const
+    const stores = [
+      await open(t),
+      openSqliteStore(file, { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 }),
+    ] as const
     t.teardown(() => stores[1].close())
     const step = fc.record({
       network: fc.nat(4),
@@ -557,13 +560,20 @@ async function contract(
     await store.artifacts('Grant').revokeByGrantId('never-there')
     const logged = await store.revocations.readAfter(from, 10)
     t.match(logged, [
-      { revocation: { issuer: WHOSE.issuer, grant: hashId('logged'), token: undefined, subject: undefined } },
+      {
+        revocation: {
+          issuer: TOKEN_SETTINGS.issuer,
+          grant: hashId('logged'),
+          token: undefined,
+          subject: undefined,
+        },
+      },
     ])
     t.equal(logged?.length, 1)
     const [{ id = '', revocation } = {}] = logged ?? []
     const { atSeconds = 0, expiresAtSeconds } = revocation ?? {}
     t.ok(atSeconds > 0)
-    t.equal(expiresAtSeconds, atSeconds + WHOSE.accessTokenSeconds)
+    t.equal(expiresAtSeconds, atSeconds + TOKEN_SETTINGS.accessTokenSeconds)
     t.same(await told.next(), { id, revocation })
     t.same(await toldElsewhere.next(), { id, revocation })
     t.same(await store.revocations.readAfter(id, 10), [])
@@ -649,7 +659,9 @@ async function contract(
     await store.accounts.remove('gone')
     const logged = await store.revocations.readAfter(from, 10)
     t.equal(logged?.length, 1)
-    t.match(logged, [{ revocation: { grant: undefined, subject: revocationName(WHOSE.issuer, 'gone') } }])
+    t.match(logged, [
+      { revocation: { grant: undefined, subject: revocationName(TOKEN_SETTINGS.issuer, 'gone') } },
+    ])
     const revokedUpTo = logged?.[0]?.revocation.atSeconds ?? 0
     t.ok(revokedUpTo > 100_000_000_000, 'also tokens of a server whose clock is ahead')
     t.equal(await store.accounts.findById('gone'), undefined)
@@ -759,7 +771,7 @@ async function contract(
     const logged = await store.revocations.readAfter(from, 10)
     t.equal(logged?.length, 1)
     const { atSeconds = 0, subject } = logged?.[0]?.revocation ?? {}
-    t.equal(subject, revocationName(WHOSE.issuer, 'off'))
+    t.equal(subject, revocationName(TOKEN_SETTINGS.issuer, 'off'))
     t.ok(atSeconds < 100_000_000_000, 'an enabled account gets valid tokens again')
     t.equal(await store.artifacts('Session').find('off-s'), undefined)
     t.equal(await store.artifacts('Grant').find('off-g'), undefined)
@@ -802,7 +814,7 @@ async function contract(
     const clock = { now: 1_000 }
     const openFor = async (accessTokenSeconds: number): Promise<Store> => {
       const store = await openStore(
-        { dataDir: '/nowhere', ...WHOSE_CONFIG, ...config, lifetimes: { accessTokenSeconds } },
+        { dataDir: '/nowhere', ...TOKEN_CONFIG, ...config, lifetimes: { accessTokenSeconds } },
         { nowSeconds: () => clock.now },
       )
       t.teardown(() => store.close())
@@ -834,7 +846,10 @@ async function contract(
 
 t.test('SQLite: find(), consume() and claim() expire to the second', async (t) => {
   const clock = { now: 1_000 }
-  const store = openSqliteStore(join(t.testdir(), 'clock.sqlite'), { ...WHOSE, nowSeconds: () => clock.now })
+  const store = openSqliteStore(join(t.testdir(), 'clock.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => clock.now,
+  })
   t.teardown(() => store.close())
   const tokens = store.artifacts('AccessToken')
   await tokens.upsert('short', { jti: 'short' }, 60)
@@ -854,7 +869,7 @@ t.test('Redis: expiry and revocation follow its clock, not the clock of a server
   const now = Math.floor(Date.now() / 1_000)
   const openAt = async (nowSeconds: number): Promise<Store> => {
     const store = await openStore(
-      { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
+      { ...TOKEN_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
       { nowSeconds: () => nowSeconds },
     )
     t.teardown(() => store.close())
@@ -884,7 +899,7 @@ t.test(
     const server = await startRedis({ folder: t.testdir() })
     t.teardown(() => server.stop())
     const store = await openStore(
-      { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
+      { ...TOKEN_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
       { nowSeconds: () => Math.floor(Date.now() / 1_000) },
     )
     const redis = new Redis(server.url)
@@ -895,7 +910,7 @@ t.test(
     await store.accounts.insert(anAccount({ id: 'gone', username: 'gone' }))
     await store.accounts.remove('gone')
     const caller = aCaller({
-      issuer: WHOSE.issuer,
+      issuer: TOKEN_SETTINGS.issuer,
       subject: 'gone',
       issuedAtSeconds: Math.floor(Date.now() / 1_000) + 7_200,
     })
@@ -906,7 +921,7 @@ t.test(
 
 t.test('SQLite: 4 processes on one file consume each of 50 codes once in total', async (t) => {
   const file = join(t.testdir(), 'shared.sqlite')
-  const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = openSqliteStore(file, { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   const ids = Array.from({ length: 50 }, (_, i) => `code-${i}`)
   for (const id of ids) await store.artifacts('AuthorizationCode').upsert(id, { jti: id }, 60)
@@ -920,7 +935,10 @@ t.test('SQLite: 4 processes on one file consume each of 50 codes once in total',
 })
 
 t.test('SQLite: sweep() deletes and counts expired artifacts', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'swept.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = openSqliteStore(join(t.testdir(), 'swept.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => 1_000,
+  })
   t.teardown(() => store.close())
   for (const id of ['a', 'b']) await store.artifacts('AccessToken').upsert(id, { jti: id }, 60)
   await store.artifacts('AccessToken').upsert('c', { jti: 'c' }, 61)
@@ -930,14 +948,17 @@ t.test('SQLite: sweep() deletes and counts expired artifacts', async (t) => {
 })
 
 t.test('SQLite: sweep() deletes revocations older than any token, and records the position', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'swept.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = openSqliteStore(join(t.testdir(), 'swept.sqlite'), {
+    ...TOKEN_SETTINGS,
+    nowSeconds: () => 1_000,
+  })
   t.teardown(() => store.close())
   const before = await store.revocations.lastId()
   await revokeOne(store, 'a')
   const last = await revokeOne(store, 'b')
-  await store.sweep(1_000 + WHOSE.accessTokenSeconds)
+  await store.sweep(1_000 + TOKEN_SETTINGS.accessTokenSeconds)
   t.equal((await store.revocations.readAfter(before, 10))?.length, 2)
-  await store.sweep(1_000 + WHOSE.accessTokenSeconds + 301)
+  await store.sweep(1_000 + TOKEN_SETTINGS.accessTokenSeconds + 301)
   t.equal(await store.revocations.readAfter(before, 10), undefined)
   t.same(await store.revocations.readAfter(last, 10), [])
   const next = await revokeOne(store, 'c')
@@ -946,7 +967,7 @@ t.test('SQLite: sweep() deletes revocations older than any token, and records th
 
 t.test('SQLite: reports an unreadable entry, a truncated log, and a failing log', async (t) => {
   const file = join(t.testdir(), 'broken.sqlite')
-  const store = openSqliteStore(file, { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = openSqliteStore(file, { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 })
   const told: string[] = []
   const from = await revokeOne(store, 'a')
   await store.revocations.follow({
@@ -980,7 +1001,7 @@ t.test('SQLite: a reader cannot resume if its position is newer than a restored 
     string,
   ]
   const openFile = (from: string) => {
-    const store = openSqliteStore(from, { ...WHOSE, nowSeconds: () => 1_000 })
+    const store = openSqliteStore(from, { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 })
     t.teardown(() => store.close())
     return store
   }
@@ -1003,7 +1024,7 @@ t.test('Redis: keys of artifacts expire, and the set of a grant expires after it
   const server = await startRedis({ folder: t.testdir() })
   t.teardown(() => server.stop())
   const store = await openStore(
-    { ...WHOSE_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
+    { ...TOKEN_CONFIG, store: { type: 'redis' }, dataDir: '/nowhere', redis: { url: server.url } },
     { nowSeconds: () => 1_000 },
   )
   const redis = new Redis(server.url)

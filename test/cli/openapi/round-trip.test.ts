@@ -20,7 +20,7 @@ import { parsePathTemplate, shapeOf } from '../../../policy-engine/match/path-te
 import { startPlatform } from '../../examples/learning-platform/start-platform.ts'
 import { aCatalogue } from '../../fixtures/a-catalogue.ts'
 import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
-import { someResources } from '../../fixtures/some-resources.ts'
+import { testResources } from '../../fixtures/test-resources.ts'
 
 const ROOT = findPackageRoot()
 const SHARED = { name: 'api', requests: 6, perMs: 60_000, key: 'client' } as const
@@ -126,7 +126,7 @@ const generatedRoutes = fc.array(generatedRoute, { minLength: 1, maxLength: 6 })
 function exportRoutes(routes: readonly PolicyRoute[], withKeys: boolean) {
   const policies = { routes, tests: [], hash: '', diagnostics: [] }
   const gateway = { baseUrl: 'https://api.test', name: 'Test' } as GatewayFile
-  const compiled = compilePolicies(policies, { implication: NO_IMPLICATION, resources: someResources([]) })
+  const compiled = compilePolicies(policies, { implication: NO_IMPLICATION, resources: testResources([]) })
   return exportOpenapi(
     { gateway, catalogue: aCatalogue(SCOPES), policies, compiled },
     { version: '1', withKeys },
@@ -187,7 +187,7 @@ t.test('an export without x-scopegate has the same scopes and anonymous rules as
       deepEqual(diagnostics, [])
       const policies = compilePolicies(
         { routes: plain, hash: '' },
-        { implication: NO_IMPLICATION, resources: someResources([]) },
+        { implication: NO_IMPLICATION, resources: testResources([]) },
       )
       const drift = findDrift({
         document,
@@ -222,7 +222,7 @@ t.test('routes that differ only in headers share one operation without drift', a
   t.match(text, 'match: { methods: [POST], path: /mcp, headers: { mcp-name: one } }')
   const policies = compilePolicies(
     { routes, hash: '' },
-    { implication: NO_IMPLICATION, resources: someResources([]) },
+    { implication: NO_IMPLICATION, resources: testResources([]) },
   )
   const { operations } = readOperations(
     parseContract(JSON.stringify(exportRoutes(routes, false).document), 'api.json'),

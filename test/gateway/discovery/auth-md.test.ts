@@ -2,7 +2,7 @@ import t from 'tap'
 import { type AuthWalkthroughOptions, authWalkthrough } from '../../../gateway/discovery/auth-md.ts'
 import { aCatalogue } from '../../fixtures/a-catalogue.ts'
 import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
-import { someResources } from '../../fixtures/some-resources.ts'
+import { testResources } from '../../fixtures/test-resources.ts'
 
 const textOf = (change: Partial<AuthWalkthroughOptions>): string =>
   authWalkthrough({
@@ -12,7 +12,7 @@ const textOf = (change: Partial<AuthWalkthroughOptions>): string =>
     bundledAuthorizationServer: false,
     catalogue: aCatalogue(),
     routes: [aPolicyRoute()],
-    resources: someResources([]),
+    resources: testResources([]),
     limits: { bodyBytes: 1, headersBytes: 1, targetBytes: 1, tokenBytes: 1 },
     ...change,
   })
@@ -42,7 +42,7 @@ t.test(
   async (t) => {
     t.notMatch(textOf({}), 'require their own tokens')
     const routes = [aPolicyRoute({ path: '/mcp/courses' }), aPolicyRoute({ path: '/api/posts' })]
-    const text = textOf({ routes, resources: someResources([{ path: '/mcp', name: 'A | B' }]) })
+    const text = textOf({ routes, resources: testResources([{ path: '/mcp', name: 'A | B' }]) })
     t.match(
       text,
       '| `https://api.test/mcp` | A \\| B | https://api.test/.well-known/oauth-protected-resource/mcp |',

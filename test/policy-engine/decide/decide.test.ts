@@ -11,12 +11,12 @@ import { matchesTemplate } from '../../../policy-engine/match/path-template.ts'
 import { buildRouteTable } from '../../../policy-engine/match/route-table.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
 import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
-import { someResources } from '../../fixtures/some-resources.ts'
+import { testResources } from '../../fixtures/test-resources.ts'
 
 function policiesOf(...routes: readonly PolicyRoute[]) {
   return compilePolicies(
     { routes, hash: 'f00' },
-    { implication: NO_IMPLICATION, resources: someResources(['/mcp']) },
+    { implication: NO_IMPLICATION, resources: testResources(['/mcp']) },
   )
 }
 

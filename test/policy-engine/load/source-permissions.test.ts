@@ -5,7 +5,7 @@ import { loadPolicySourcesSliced } from '../../../policy-engine/load/load-policy
 import type { PolicyFolder } from '../../../policy-engine/load/policy-sources.ts'
 import type { UpstreamAddresses } from '../../../policy-engine/load/shared-services.ts'
 import type { PolicySource, SourcePermissions } from '../../../policy-engine/load/source-permissions.ts'
-import { someResources } from '../../fixtures/some-resources.ts'
+import { testResources } from '../../fixtures/test-resources.ts'
 
 const ALL: Omit<SourcePermissions, 'pathPrefixes'> = {
   upstreams: ['api'],
@@ -163,7 +163,7 @@ t.test('only the prefixes of a source without valid policies are unavailable', a
 function compile({ routes, unavailable }: ReturnType<typeof load>) {
   return compilePolicies(
     { routes, hash: '', unavailable },
-    { implication: new Map(), resources: someResources([]) },
+    { implication: new Map(), resources: testResources([]) },
   )
 }
 

@@ -4,9 +4,9 @@ import { protectedResourceDocument } from '../../../gateway/discovery/protected-
 import { checkAccess } from '../../../policy-engine/decide/check-access.ts'
 import { buildRouteTable } from '../../../policy-engine/match/route-table.ts'
 import { aCaller } from '../../fixtures/a-caller.ts'
-import { someResources } from '../../fixtures/some-resources.ts'
+import { testResources } from '../../fixtures/test-resources.ts'
 
-const RESOURCES = someResources(['/mcp', '/mcp/admin', '/api/courses', '/a.b'])
+const RESOURCES = testResources(['/mcp', '/mcp/admin', '/api/courses', '/a.b'])
 const at = (path: string): string => RESOURCES.of(path).path
 
 t.test('of() returns the longest resource path that contains a path, by whole segments', async (t) => {
@@ -65,7 +65,7 @@ t.test('the metadata names the resource that the audience check requires', async
       PATH,
       fc.constantFrom(...issuers),
       (baseUrl, entries, path, issuer) => {
-        const resources = someResources(entries, { baseUrl, issuers })
+        const resources = testResources(entries, { baseUrl, issuers })
         const asked = resources.of(path)
         for (const resource of resources.all) {
           const document = protectedResourceDocument({

@@ -7,9 +7,9 @@ import type { Condition, CorsRule, PolicyRoute } from '../../../../policy-engine
 import type { Resources } from '../../../../policy-engine/match/resources.ts'
 import { aPolicyRoute } from '../../../fixtures/a-policy-route.ts'
 import { cpuMs } from '../../../fixtures/cpu-ms.ts'
-import { someResources } from '../../../fixtures/some-resources.ts'
+import { testResources } from '../../../fixtures/test-resources.ts'
 
-function side(routes: readonly PolicyRoute[], resources: Resources = someResources([])) {
+function side(routes: readonly PolicyRoute[], resources: Resources = testResources([])) {
   const policies = compilePolicies({ routes, hash: '' }, { implication: NO_IMPLICATION, resources })
   return { policies, resourcePaths: resources.all.map(({ path }) => path).filter((path) => path !== '') }
 }
@@ -27,24 +27,24 @@ const equals = (claim: string, value: string): Condition => ({
 
 t.test('a part of the API that becomes a separate resource requires separate tokens', async (t) => {
   const wide = [aPolicyRoute({ name: 'a/wide', path: '/a/**', anonymous: 'deny' })]
-  const said = say(side(wide), side(wide, someResources(['/a/b'])))
+  const said = say(side(wide), side(wide, testResources(['/a/b'])))
   t.match(said, /^~ a\/wide {3}GET \/a\/\*\*/)
   t.match(
     said,
     / {4}audience {3}https:\/\/api\.test of \S+ {2}-> {2}https:\/\/api\.test\/a\/b of \S+ +WIDENED and NARROWED/,
   )
-  const [change] = comparePolicies(side(wide), side(wide, someResources(['/a/b']))).changes
+  const [change] = comparePolicies(side(wide), side(wide, testResources(['/a/b']))).changes
   t.match(change, { partly: true, example: { path: '/a/b' } })
 })
 
 t.test('diff ignores another base URL of the same resources, and reports another issuer', async (t) => {
   const routes = [aPolicyRoute({ anonymous: 'deny' })]
-  const elsewhere = someResources(['/mcp'], { baseUrl: 'https://other.test', issuers: ['https://x.test'] })
+  const elsewhere = testResources(['/mcp'], { baseUrl: 'https://other.test', issuers: ['https://x.test'] })
   t.equal(
-    say(side(routes, someResources(['/mcp'])), side(routes, elsewhere)),
+    say(side(routes, testResources(['/mcp'])), side(routes, elsewhere)),
     'nothing changes for callers\n',
   )
-  const more = someResources([], { issuers: ['https://api.test', 'https://login.test'] })
+  const more = testResources([], { issuers: ['https://api.test', 'https://login.test'] })
   t.match(say(side(routes), side(routes, more)), /audience .*WIDENED\n1 widened, 0 narrowed/)
 })
 

@@ -4,7 +4,7 @@ import t from 'tap'
 import { compilePolicies } from '../../../../policy-engine/decide/compile-policies.ts'
 import type { Condition, PolicyRoute } from '../../../../policy-engine/load/policy-route.ts'
 import { aPolicyRoute } from '../../../fixtures/a-policy-route.ts'
-import { someResources } from '../../../fixtures/some-resources.ts'
+import { testResources } from '../../../fixtures/test-resources.ts'
 import { type Alphabet, toldAndTried } from './brute-force.ts'
 
 const SCOPES = ['r', 'w']
@@ -95,7 +95,7 @@ const side = fc
     const implication = new Map(implies ? [['r', ['r', 'w']]] : [])
     const policies = { routes: routes.map((one, index) => ({ ...one, name: `p/${index}` })), hash: '' }
     try {
-      return compilePolicies(policies, { implication, resources: someResources([]) })
+      return compilePolicies(policies, { implication, resources: testResources([]) })
     } catch {
       return undefined
     }

@@ -6,7 +6,7 @@ import type { Change } from '../../../../cli/commands/diff/compare-policies.ts'
 import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 import { compilePolicies } from '../../../../policy-engine/decide/compile-policies.ts'
 import { loadPolicies } from '../../../../policy-engine/load/load-policies.ts'
-import { someResources } from '../../../fixtures/some-resources.ts'
+import { testResources } from '../../../fixtures/test-resources.ts'
 import { type Alphabet, toldAndTried } from './brute-force.ts'
 
 type Implies = Readonly<Record<string, readonly string[]>>
@@ -44,7 +44,7 @@ function compile(routes: readonly object[], implies: Implies) {
   const implication = new Map<string, string[]>()
   for (const [scope, others] of Object.entries(implies))
     for (const other of others) implication.set(other, [...(implication.get(other) ?? [other]), scope])
-  return compilePolicies(loaded, { implication, resources: someResources([]) })
+  return compilePolicies(loaded, { implication, resources: testResources([]) })
 }
 
 function briefly({ kind, now, old, widened, narrowed }: Change): string {

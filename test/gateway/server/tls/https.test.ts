@@ -3,7 +3,7 @@ import t from 'tap'
 import { Agent as UndiciAgent, WebSocket } from 'undici'
 import { aCertificate } from '../../../fixtures/a-certificate.ts'
 import { startTlsGateway } from '../../../fixtures/a-tls-gateway.ts'
-import { askForHalfAnAnswer } from '../../../fixtures/half-an-answer.ts'
+import { failDuringResponse } from '../../../fixtures/partial-response.ts'
 import { until } from '../../../fixtures/until.ts'
 import { startWebsocketUpstream } from '../../../fixtures/websocket-upstream.ts'
 
@@ -46,7 +46,7 @@ t.test('the framing rules of a connection apply inside TLS', async (t) => {
 t.test('an incomplete response to an HTTP/1.0 client does not end with close_notify', async (t) => {
   const under = await startTlsGateway(t)
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
-    const { outcome, received } = await askForHalfAnAnswer(under, await under.shake({ maxVersion }))
+    const { outcome, received } = await failDuringResponse(under, await under.shake({ maxVersion }))
     t.equal(outcome, 'ECONNRESET', maxVersion)
     t.match(received, /half$/)
   }

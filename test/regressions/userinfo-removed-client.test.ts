@@ -9,7 +9,7 @@ import { openBrowser } from '../fixtures/open-browser.ts'
 import { registerClient } from '../fixtures/register-client.ts'
 import { send } from '../fixtures/send.ts'
 import { startServer } from '../fixtures/start-authorization-server.ts'
-import { WHOSE } from '../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../fixtures/token-settings.ts'
 
 t.test('userinfo rejects a token of a removed client', async (t) => {
   const server = await startServer(t)
@@ -18,7 +18,7 @@ t.test('userinfo rejects a token of a removed client', async (t) => {
   const ask = () => send(`${server.baseUrl}${ENDPOINTS.userinfo}`, { token: accessToken })
   t.equal((await ask()).status, 200)
   const store = openSqliteStore(join(server.dataDir, SQLITE_FILE_NAME), {
-    ...WHOSE,
+    ...TOKEN_SETTINGS,
     nowSeconds: () => Math.floor(Date.now() / 1000),
   })
   t.teardown(() => store.close())

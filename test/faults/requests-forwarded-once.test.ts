@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { startGatewayUnderTest } from '../fixtures/a-gateway.ts'
+import { generateConversation, readMark, renderConversation } from '../fixtures/generated-conversation.ts'
 import { holdConversation } from '../fixtures/hold-conversation.ts'
-import { madeUpConversation, readMark, renderConversation } from '../fixtures/made-up-conversation.ts'
 import { type StrictRequest, startStrictUpstream } from '../fixtures/strict-upstream.ts'
 
 // FUZZ_FORWARD_RUNS sets the number of runs. The message of a failure contains a seed for FUZZ_FORWARD_SEED, which
@@ -46,7 +46,7 @@ t.test(
       return { arrived, sure }
     }
 
-    const property = fc.asyncProperty(madeUpConversation, async (conversation) => {
+    const property = fc.asyncProperty(generateConversation, async (conversation) => {
       number += 1
       const bytes = renderConversation(conversation, number)
       const { statuses, ended, reset } = await holdConversation(under.gateway.url, bytes, conversation)

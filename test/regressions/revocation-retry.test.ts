@@ -6,10 +6,10 @@ import t from 'tap'
 import { providerAdapter } from '../../authorization-server/engine/provider-adapter.ts'
 import { openSqliteStore } from '../../authorization-server/store/sqlite-store.ts'
 import { type Store, StoreError } from '../../authorization-server/store/store.ts'
-import { WHOSE } from '../fixtures/whose-tokens.ts'
+import { TOKEN_SETTINGS } from '../fixtures/token-settings.ts'
 
 t.test('a token whose grant could not be deleted remains for the next attempt', async (t) => {
-  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...WHOSE, nowSeconds: () => 1_000 })
+  const store = openSqliteStore(join(t.testdir(), 'x.sqlite'), { ...TOKEN_SETTINGS, nowSeconds: () => 1_000 })
   t.teardown(() => store.close())
   let isAway = true
   const failing: Store = {

@@ -5,7 +5,7 @@ import { renderFinding } from '../../cli/commands/doctor/doctor.ts'
 import { renderRoutes } from '../../cli/commands/routes/routes.ts'
 import { compilePolicies } from '../../policy-engine/decide/compile-policies.ts'
 import { aPolicyRoute } from '../fixtures/a-policy-route.ts'
-import { someResources } from '../fixtures/some-resources.ts'
+import { testResources } from '../fixtures/test-resources.ts'
 
 // Every contributor can propose owners and claims. Without an escape, a claim could move the cursor up and erase the
 // WIDENED line of `scopegate diff`.
@@ -20,7 +20,7 @@ t.test('policy text cannot control the terminal that shows it', async (t) => {
   const side = (when: readonly (typeof condition)[]) => ({
     policies: compilePolicies(
       { routes: [{ ...route, when }], hash: '' },
-      { implication: new Map(), resources: someResources([]) },
+      { implication: new Map(), resources: testResources([]) },
     ),
     resourcePaths: [],
   })
