@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { logConfigWarnings } from '../../platform/config/read-config.ts'
 import { createLogger } from '../../platform/logging/logger.ts'
@@ -30,6 +30,7 @@ const NO_UPGRADES: Rejection = Object.freeze({
  */
 async function scopegate(fastify: FastifyInstance, options: ScopegateOptions): Promise<void> {
   requireSupportedInstance(fastify)
+  requireConfigDir(options)
   const { config, warnings } = readGatewayConfig({ ...options, env: process.env })
   const logger = createLogger({ ...config.log, service: 'gateway' }, options.logTo ?? process.stdout)
   logConfigWarnings(logger, warnings)
@@ -65,6 +66,7 @@ async function scopegate(fastify: FastifyInstance, options: ScopegateOptions): P
   })
   fastify.addHook('onRequest', function scopegate(request, reply, done) {
     exchanges.set(request.raw, { request, done })
+    if (isUpgrade(request.raw)) closeAfter(request.raw, reply.raw)
     serving.handle(request.raw, reply.raw)
   })
   fastify.addHook('onSend', async (request, reply) => {
@@ -91,6 +93,22 @@ function requireSupportedInstance(fastify: FastifyInstance): void {
     throw new Error(
       'scopegate/fastify: the plugin supports HTTP/1.1 only. Remove the option http2 of Fastify.',
     )
+}
+
+function requireConfigDir({ configDir }: Partial<ScopegateOptions>): void {
+  if (typeof configDir !== 'string')
+    throw new Error('scopegate/fastify: set the option configDir to the folder with gateway.yaml.')
+}
+
+/** Returns whether Node.js gave the connection of the request to a listener for `upgrade`. */
+function isUpgrade(request: IncomingMessage & { readonly upgrade?: boolean }): boolean {
+  return request.upgrade === true
+}
+
+/** Closes the connection of a handshake after the denial. Node.js does not read such a connection, or close it. */
+function closeAfter({ socket }: IncomingMessage, response: ServerResponse): void {
+  response.shouldKeepAlive = false
+  response.once('finish', () => socket.destroySoon())
 }
 
 /** The headers that the gateway would forward, and the headers with which Fastify reads the body. */

@@ -198,15 +198,16 @@ t.test('the plugin rejects a WebSocket handshake if the service has WebSockets',
   const handshake =
     'GET /pub/x HTTP/1.1\r\nHost: api.test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n'
   t.same((await sendBytes(url, handshake)).statuses, [200], 'Node.js ignores the header')
-  // @fastify/websocket and @fastify/http-proxy route the handshake in the same way.
+  // @fastify/websocket routes the handshake in the same way, and does not close the connection after a denial.
   app.server.on('upgrade', (request, socket) => {
     upgraded += 1
     const response = new ServerResponse(request)
     response.assignSocket(socket as Socket)
-    response.on('finish', () => socket.end())
     app.routing(request, response)
   })
-  t.same((await sendBytes(url, handshake)).statuses, [400])
+  const denied = await sendBytes(url, handshake)
+  t.same(denied.statuses, [400], 'the plugin closes the connection')
+  t.match(denied.text, /^connection: close\r$/im)
   t.equal(upgraded, 1)
 })
 
@@ -220,6 +221,14 @@ t.test('the plugin rejects an invalid configuration with the messages of scopega
     await t.rejects(Promise.resolve(app.register(scopegate, options)), { message })
     await app.close()
   }
+})
+
+t.test('the plugin names a missing option', async (t) => {
+  const app = Fastify()
+  const options = {} as { readonly configDir: string }
+  await t.rejects(Promise.resolve(app.register(scopegate, options)), {
+    message: 'scopegate/fastify: set the option configDir to the folder with gateway.yaml.',
+  })
 })
 
 t.test('the plugin rejects an instance that does not receive all requests of HTTP/1.1', async (t) => {
