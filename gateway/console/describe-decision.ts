@@ -242,6 +242,7 @@ function rejectionWords(rejection: Rejection, { entry, policy }: DecisionRecord)
     case 'upstream_ejected':
     case 'upstream_busy':
     case 'upstream_credentials_unavailable':
+    case 'upstream_credentials_rejected':
     case 'mcp_tools_unreadable':
       return {
         rule: `The gateway got no complete response from the upstream${

@@ -169,11 +169,13 @@ export const GATEWAY_ERRORS: Readonly<Record<GatewayErrorCode, ErrorExplanation>
     causes: [
       'The service behind the gateway cannot be reached, or its response was not complete.',
       'The issuer of the token cannot be reached, so the gateway cannot validate the token.',
+      'The service rejects the credentials of the gateway. The token of the client stays valid.',
     ],
     client: ['Wait for the seconds in Retry-After, or 1, 2 and 4 seconds. Repeat only idempotent requests.'],
     operator: [
       'Check that the service runs at its url in upstreams.yaml.',
       'The access log contains the exact cause in error.code.',
+      'If error.type in the access log is upstream_credentials_rejected, correct the credentials of the upstream.',
     ],
   },
   upstream_busy: {

@@ -76,6 +76,12 @@ const FIXED = {
     description:
       'The gateway cannot filter the tool list of the upstream service. The operator of the service must send a smaller list in valid JSON.',
   },
+  upstream_credentials_rejected: {
+    status: 502,
+    error: 'upstream_unavailable',
+    description:
+      'The upstream service rejects the credentials of the gateway. The operator of the gateway must correct them.',
+  },
   upstream_timed_out: {
     status: 504,
     error: 'upstream_timeout',
@@ -103,6 +109,7 @@ export function toErrorResponse(rejection: Rejection, options: ErrorResponseOpti
     case 'upstream_broken':
     case 'upstream_timed_out':
     case 'mcp_tools_unreadable':
+    case 'upstream_credentials_rejected':
     case 'internal_error':
       return FIXED[rejection.rejected]
     case 'request_malformed':

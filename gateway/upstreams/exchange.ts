@@ -112,6 +112,11 @@ export class Exchange implements DispatchHandler {
     upstream.meter.responded(status, (nowMs - this.#attemptStartedMs) / 1_000)
     this.#target?.succeeded(nowMs)
     if (status === 503 && this.#retry(503)) return
+    const rejection = this.#request.rejectionOf(status)
+    if (rejection !== undefined) {
+      this.#abandon(rejection)
+      return
+    }
     if (rewriter !== undefined) {
       // The deadline continues, because the client gets no byte before the response is complete.
       this.#held = { status, headers, chunks: [], size: 0 }

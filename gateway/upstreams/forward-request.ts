@@ -33,6 +33,8 @@ export type ForwardRequest = {
   /** Replaces the body of the response. If undefined, the gateway streams the response. */
   readonly rewriter: ResponseRewriter | undefined
   readonly response: ServerResponse
+  /** Returns the rejection for the client, if the response of the upstream must not reach the client. */
+  readonly rejectionOf: (status: number) => Rejection | undefined
   /** Converts the headers of the upstream into the headers for the client. */
   readonly shape: (status: number, headers: IncomingHttpHeaders) => readonly string[]
   /** Sends a local reply. Called at most once, and only before the head of the final response was sent. */

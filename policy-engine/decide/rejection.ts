@@ -126,4 +126,6 @@ export type Rejection =
   | { readonly rejected: 'upstream_busy'; readonly retryAfterSeconds: number }
   /** The gateway has no token for the upstream, because the token endpoint fails. */
   | { readonly rejected: 'upstream_credentials_unavailable'; readonly retryAfterSeconds: number }
+  /** The upstream responded with 401 to the credentials of the gateway. */
+  | { readonly rejected: 'upstream_credentials_rejected' }
   | { readonly rejected: 'internal_error' }

@@ -102,6 +102,36 @@ t.test('the gateway sends Basic credentials in place of the token of the caller'
   }
 })
 
+t.test('a 401 for the credentials of the gateway is no challenge for the token of the caller', async (t) => {
+  const challenge = 'Bearer error="invalid_token"'
+  for (const [kind, forwardedStatus] of [
+    [{ kind: 'header', name: 'X-Api-Key' }, 401],
+    [{ kind: 'basic', username: 'gateway' }, 502],
+  ] as const) {
+    const { gateway, upstream, issuer, log } = await start(t, kind)
+    upstream.reply(
+      `HTTP/1.1 401 Unauthorized\r\nwww-authenticate: ${challenge}\r\ncontent-length: 4\r\n\r\ndeny`,
+    )
+    const token = issuer.store('token-of-the-caller', { scope: 'courses:read' })
+    const rejected = await send(`${gateway.url}/pub/x`, { token })
+    t.equal(rejected.status, 502)
+    t.equal(rejected.headers.get('www-authenticate'), null)
+    t.equal(rejected.json['error'], 'upstream_unavailable')
+    t.match(rejected.json['error_description'], /rejects the credentials of the gateway/)
+    await until('the access log has the cause', async () =>
+      log().some(
+        (line) =>
+          line['error.type'] === 'upstream_credentials_rejected' && line['http.response.status_code'] === 502,
+      ),
+    )
+    const forwarded = await send(`${gateway.url}/forwarded`, { token })
+    t.equal(forwarded.status, forwardedStatus, 'only with the API key, the upstream gets the token too')
+    t.equal(forwarded.headers.get('www-authenticate'), forwardedStatus === 401 ? challenge : null)
+    upstream.reply('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n')
+    t.equal((await send(`${gateway.url}/pub/x`, { token })).status, 403)
+  }
+})
+
 t.test('an upstream without credentials gets no header of another upstream', async (t) => {
   const { gateway, authorizationServer, secret } = await start(t, { kind: 'header', name: 'X-Api-Key' })
   await send(`${gateway.url}/api/oauth/token`, { form: { grant_type: 'x' } })

@@ -9,6 +9,8 @@ import { startUpstreamSpan } from '../request-spans.ts'
 import { endBeforeBody, sendContinue } from '../send-reply.ts'
 import { shapeResponse } from '../shape-response.ts'
 
+const CREDENTIALS_REJECTED: Rejection = Object.freeze({ rejected: 'upstream_credentials_rejected' })
+
 /**
  * Forwards the request to its upstream. Opens a WebSocket if the client requests a WebSocket and the route allows
  * WebSockets. Reads `route`, `canonical`, `body`, `upstreamPath`, `upstreamHeaders` and `upgraded`. Sets `forwarded`, whose
@@ -54,10 +56,8 @@ export function forward(context: ShapedContext): Rejection | undefined {
     eventStreams: services.eventStreams,
     rewriter,
     response,
-    shape: (status, headers) => {
-      if (status === 401) upstream.credential?.rejected()
-      return shapeResponse(context, status, headers)
-    },
+    rejectionOf: (status) => (status === 401 ? rejectionOf401(context) : undefined),
+    shape: (status, headers) => shapeResponse(context, status, headers),
     reject: (rejection) => responder.reject(context, rejection),
     endEarly: endBeforeBody,
     onBroken: (error) => responder.fail500(context, error),
@@ -65,6 +65,19 @@ export function forward(context: ShapedContext): Rejection | undefined {
     tickMs: services.tickMs,
   })
   return undefined
+}
+
+/**
+ * Renews the credential of the gateway. The client gets the 401 only if the upstream has received the credentials of the
+ * client. Otherwise the client would discard a valid token, because of the challenge.
+ */
+function rejectionOf401({ route }: ShapedContext): Rejection | undefined {
+  const { credential } = route.upstream
+  if (credential === undefined) return undefined
+  credential.rejected()
+  const isForwarded =
+    route.kind === 'api' && route.forwardsCredentials && credential.foldedName !== 'authorization'
+  return isForwarded ? undefined : CREDENTIALS_REJECTED
 }
 
 /** Asks the upstream for a response without a content coding, which the gateway can read. */

@@ -85,6 +85,7 @@ async function startForwarder(
       eventStreams: new Set(),
       rewriter: undefined,
       response,
+      rejectionOf: () => undefined,
       shape: () => ['connection', 'close'],
       reject: (rejection) => {
         rejections.push(rejection)
