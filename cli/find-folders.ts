@@ -5,11 +5,19 @@ import { displayPath } from '../platform/diagnostics/display-path.ts'
 import type { ParsedArguments } from './command.ts'
 import type { Terminal } from './terminal.ts'
 
-/** The folders that a command reads. Absolute paths. */
-export type Folders = {
+/** The folder of the configuration. Absolute paths. */
+export type ConfigFolder = {
   readonly configDir: string
-  /** The searched folders without a gateway.yaml. Absent: the command does not use the configuration of the package. */
+  /** The searched folders without `file`. Absent: the command does not use the configuration of the package. */
   readonly searched?: readonly string[]
+  /** The file that the configuration of the command must contain. */
+  readonly file: ConfigFile
+}
+
+type ConfigFile = 'gateway.yaml' | 'authorization-server.yaml'
+
+/** The folders that a command reads. Absolute paths. */
+export type Folders = ConfigFolder & {
   /** Overrides the folder that gateway.yaml names. */
   readonly policiesDir: string | undefined
   /** Name of the only policy source to read. Default: all sources. */
@@ -17,37 +25,44 @@ export type Folders = {
 }
 
 /**
- * Finds the folders for a command. The configuration is `--config`, else SCOPEGATE_CONFIG_DIR, else `config/` in the
- * working folder or beside the policies if it contains a gateway.yaml, else the configuration in this package.
- * `--policies` is relative to the working folder. Without a named folder, the working folder can be the folder of the
- * policies.
+ * Finds the folders for a command. Finds the configuration as `findConfigFolder()` does. `--policies` is relative to the
+ * working folder. Without a named folder, the working folder can be the folder of the policies.
  * @param namedPolicies the absolute path of the policies, if another argument than `--policies` names them.
  * @throws {BootError} ERR_CONFIG_DIR when the configuration is a file.
  */
 export function findFolders(
   given: Pick<ParsedArguments, 'text'>,
-  { env, folder }: Pick<Terminal, 'env' | 'folder'>,
+  terminal: Pick<Terminal, 'env' | 'folder'>,
   namedPolicies?: string,
 ): Folders {
-  const [config, policies] = [given.text('config'), given.text('policies')]
-  const policiesDir = namedPolicies ?? (policies === undefined ? undefined : resolve(folder, policies))
+  const policies = given.text('policies')
+  const policiesDir =
+    namedPolicies ?? (policies === undefined ? undefined : resolve(terminal.folder, policies))
   return {
-    ...(config === undefined
-      ? findConfig(env, [folder, dirname(policiesDir ?? folder)])
-      : { configDir: requireConfigDir(resolve(folder, config), '--config') }),
+    ...findConfigFolder('gateway.yaml', given, terminal, policiesDir),
     policiesDir,
     source: given.text('source'),
   }
 }
 
-function findConfig(
-  env: Terminal['env'],
-  projects: readonly string[],
-): Pick<Folders, 'configDir' | 'searched'> {
-  if ((env['SCOPEGATE_CONFIG_DIR'] ?? '') !== '') return { configDir: findConfigDir(env) }
-  const searched = [...new Set(projects.map((project) => join(project, 'config')))]
-  const found = searched.find((dir) => existsSync(join(dir, 'gateway.yaml')))
-  return found === undefined ? { configDir: findConfigDir(env), searched } : { configDir: found }
+/**
+ * Finds the configuration for a command: `--config`, else SCOPEGATE_CONFIG_DIR, else `config/` in the working folder or
+ * beside the policies if it contains `file`, else the configuration in this package.
+ * @param policiesDir the absolute path of the policies. Default: the working folder.
+ * @throws {BootError} ERR_CONFIG_DIR when the configuration is a file.
+ */
+export function findConfigFolder(
+  file: ConfigFile,
+  given: Pick<ParsedArguments, 'text'>,
+  { env, folder }: Pick<Terminal, 'env' | 'folder'>,
+  policiesDir: string = folder,
+): ConfigFolder {
+  const config = given.text('config')
+  if (config !== undefined) return { configDir: requireConfigDir(resolve(folder, config), '--config'), file }
+  if ((env['SCOPEGATE_CONFIG_DIR'] ?? '') !== '') return { configDir: findConfigDir(env), file }
+  const searched = [...new Set([folder, dirname(policiesDir)].map((project) => join(project, 'config')))]
+  const found = searched.find((dir) => existsSync(join(dir, file)))
+  return found === undefined ? { configDir: findConfigDir(env), searched, file } : { configDir: found, file }
 }
 
 /**
@@ -56,14 +71,14 @@ function findConfig(
  * the package.
  */
 export function noteShippedConfig(
-  { searched, configDir, policiesDir }: Folders,
+  { searched, file, configDir, policiesDir }: ConfigFolder & Partial<Folders>,
   { err, folder }: Pick<Terminal, 'err' | 'folder'>,
   readsPolicies: boolean = policiesDir === undefined,
 ): void {
   if (searched === undefined) return
   const used = readsPolicies ? 'the configuration and the policies' : 'the configuration'
   err.write(
-    `scopegate: found no gateway.yaml in ${searched.join(' or ')}, so the command uses ${used} of the Scopegate package (${displayPath(configDir, folder)}). To use your configuration: --config DIR. To create a configuration: scopegate init\n`,
+    `scopegate: found no ${file} in ${searched.join(' or ')}, so the command uses ${used} of the Scopegate package (${displayPath(configDir, folder)}). To use your configuration: --config DIR. To create a configuration: scopegate init\n`,
   )
 }
 

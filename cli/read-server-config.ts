@@ -1,26 +1,26 @@
-import { resolve } from 'node:path'
 import {
   type AuthorizationServerConfig,
   readAuthorizationServerConfig,
 } from '../authorization-server/config.ts'
-import { findConfigDir, requireConfigDir } from '../platform/config/config-dir.ts'
 import type { ParsedArguments } from './command.ts'
-import { dataFolder } from './find-folders.ts'
+import { dataFolder, findConfigFolder, noteShippedConfig } from './find-folders.ts'
 import type { Terminal } from './terminal.ts'
 
 /**
- * Reads the configuration of the authorization server. Without a configuration, uses the data folder of `scopegate dev`
- * in the working folder.
+ * Reads the configuration of the authorization server. Without `--config` and SCOPEGATE_CONFIG_DIR, uses the
+ * configuration and the data folder of `scopegate dev` in the working folder.
  * @throws {BootError} when the configuration is not valid.
  */
 export function readServerConfig(
   given: Pick<ParsedArguments, 'text'>,
-  { env, folder }: Pick<Terminal, 'env' | 'folder'>,
+  terminal: Pick<Terminal, 'env' | 'folder' | 'err'>,
 ): AuthorizationServerConfig {
+  const { env, folder } = terminal
   const [config, data] = [given.text('config'), given.text('data')]
+  const found = findConfigFolder('authorization-server.yaml', given, terminal)
+  noteShippedConfig(found, terminal, false)
   return readAuthorizationServerConfig({
-    configDir:
-      config === undefined ? findConfigDir(env) : requireConfigDir(resolve(folder, config), '--config'),
+    configDir: found.configDir,
     env: { ...env, ...dataFolder({ config, data }, env, folder) },
   }).config
 }

@@ -20,7 +20,7 @@ export const SOURCE_OPTION: CommandOption = {
 }
 
 export const SERVER_OPTIONS: readonly CommandOption[] = [
-  { name: 'config', value: 'DIR', description: 'The folder of the configuration.' },
+  CONFIG_OPTION,
   {
     name: 'data',
     value: 'DIR',

@@ -10,9 +10,12 @@ import { aTerminal } from '../fixtures/a-terminal.ts'
 const ROOT = findPackageRoot()
 const POLICIES = 'the configuration and the policies'
 const CONFIG = 'the configuration'
+const GATEWAY_FILE = 'gateway.yaml'
+const SERVER_FILE = 'authorization-server.yaml'
 
 async function run(folder: string, args: readonly string[]) {
-  const terminal = aTerminal({ folder, env: { PATH: process.env['PATH'], HOME: folder } })
+  const env = { PATH: process.env['PATH'], HOME: folder }
+  const terminal = aTerminal({ folder, env, typed: 'correct horse battery staple\n' })
   return { code: await main(args, terminal), ...terminal.said }
 }
 
@@ -21,6 +24,9 @@ function aFolder(t: Test): string {
   cpSync(join(ROOT, 'policies'), join(folder, 'rules'), { recursive: true })
   return folder
 }
+
+/** A file as the data folder: commands of the authorization server fail. */
+const DATA = ['--data', join(ROOT, 'package.json')]
 
 /** Arguments of each command with `--config`, and the files of the package that the command uses. */
 const USES: Readonly<Record<string, readonly (readonly [args: readonly string[], used: string])[]>> = {
@@ -52,21 +58,34 @@ const USES: Readonly<Record<string, readonly (readonly [args: readonly string[],
   ],
   // A file as the data folder prevents the start.
   dev: [[['dev', '--data', join(ROOT, 'package.json')], POLICIES]],
+  'keys list': [[['keys', 'list', ...DATA], CONFIG]],
+  'keys rotate': [[['keys', 'rotate', ...DATA], CONFIG]],
+  'keys retire': [[['keys', 'retire', ...DATA], CONFIG]],
+  ...Object.fromEntries(
+    COMMANDS.filter(({ name }) => /^(account|client|grant|session) /.test(name)).map(
+      ({ name, positionals }) => [
+        name,
+        [[[...name.split(' '), ...(positionals === undefined ? [] : ['one']), ...DATA], CONFIG]],
+      ],
+    ),
+  ),
 }
 
-const noticeOf = (searched: readonly string[], used: string) =>
-  `scopegate: found no gateway.yaml in ${searched.join(' or ')}, so the command uses ${used} of the Scopegate package (${join(ROOT, 'config')}). To use your configuration: --config DIR. To create a configuration: scopegate init\n`
+const noticeOf = (searched: readonly string[], used: string, file: string) =>
+  `scopegate: found no ${file} in ${searched.join(' or ')}, so the command uses ${used} of the Scopegate package (${join(ROOT, 'config')}). To use your configuration: --config DIR. To create a configuration: scopegate init\n`
 
-for (const { name, options } of COMMANDS)
-  if (options.includes(CONFIG_OPTION))
+// services.test.ts starts the services as programs.
+for (const { name, options, serves } of COMMANDS)
+  if (options.includes(CONFIG_OPTION) && !serves)
     t.test(`${name} reports once that it uses the configuration of the package`, async (t) => {
       const folder = aFolder(t)
       for (const [args, used] of USES[name] ?? [[[name], POLICIES]]) {
         const { code, out, err } = await run(folder, args)
         const named = await run(folder, [...args, '--config', join(ROOT, 'config')])
+        const file = options.some((one) => one.name === 'data') && name !== 'dev' ? SERVER_FILE : GATEWAY_FILE
         const namesPolicies = name !== 'diff' && args.includes('rules')
         const searched = [join(folder, 'config'), ...(namesPolicies ? [] : [join(folder, '../config')])]
-        t.equal(err, `${noticeOf(searched, used)}${named.err}`, args.join(' '))
+        t.equal(err, `${noticeOf(searched, used, file)}${named.err}`, args.join(' '))
         t.same({ code, out }, { code: named.code, out: named.out }, `${args.join(' ')}: the same output`)
       }
     })
@@ -80,6 +99,22 @@ t.test('a command does not report the configuration of the package without using
   t.match(await run(join(folder, 'a'), ['routes']), { code: 0, err: '' })
   const live = await run(folder, ['routes', '--url', 'http://127.0.0.1:1'])
   t.notMatch(live.err, 'Scopegate package')
+})
+
+t.test('a command of the authorization server uses ./config without a notice', async (t) => {
+  const folder = aFolder(t)
+  cpSync(join(ROOT, 'config'), join(folder, 'config'), { recursive: true })
+  writeFileSync(join(folder, 'config', SERVER_FILE), 'unknownKey: true\n')
+  for (const args of [
+    ['keys', 'list'],
+    ['account', 'add', 'one'],
+    ['grant', 'list'],
+  ]) {
+    const { code, err } = await run(folder, args)
+    t.equal(code, 3)
+    t.match(err, 'unknownKey')
+    t.notMatch(err, 'Scopegate package', args.join(' '))
+  }
 })
 
 t.test('a command finds the configuration beside the policies', async (t) => {

@@ -20,14 +20,14 @@ export type KeyFile = {
 /** @throws {ConfigError} when the configuration is not valid. */
 export function openKeyFile(
   given: Pick<ParsedArguments, 'text'>,
-  { env, folder }: Pick<Terminal, 'env' | 'folder'>,
+  terminal: Pick<Terminal, 'env' | 'folder' | 'err'>,
 ): KeyFile {
   const file = given.text('file')
-  const settings = readServerConfig(given, { env, folder })
+  const settings = readServerConfig(given, terminal)
   const path =
     file === undefined
       ? (settings.signingKeysFile ?? join(settings.dataDir, 'signing-keys.json'))
-      : resolve(folder, file)
+      : resolve(terminal.folder, file)
   const parse = (text: string): SigningKeys =>
     parseSigningKeys(text, path, { algorithm: settings.accessTokens.algorithm, nowSeconds: nowSeconds() })
   return {

@@ -3,11 +3,6 @@ import { CONFIG_OPTION } from '../../shared-options.ts'
 
 const ABOUT =
   'Environment variables override values of the file: SCOPEGATE_LISTEN__PORT=8443 sets listen.port.'
-const CONFIG = {
-  ...CONFIG_OPTION,
-  description:
-    'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else the configuration in this package.',
-}
 const EXITS = {
   0: 'stopped on request',
   1: 'the service did not start, or failed',
@@ -19,11 +14,11 @@ export const GATEWAY: Command = {
   group: 'Run',
   summary: 'runs the gateway, configured by DIR/gateway.yaml',
   about: [ABOUT],
-  options: [CONFIG],
+  options: [CONFIG_OPTION],
   examples: [{ commandLine: 'scopegate gateway --config ./config', description: 'Serves until SIGTERM.' }],
   exits: EXITS,
   serves: true,
-  run: async (given) => (await import('./run-service.ts')).runService('gateway', given.text('config')),
+  run: async (given, terminal) => (await import('./run-service.ts')).runService('gateway', given, terminal),
 }
 
 export const AUTHORIZATION_SERVER: Command = {
@@ -31,12 +26,12 @@ export const AUTHORIZATION_SERVER: Command = {
   group: 'Run',
   summary: 'runs the authorization server, configured by DIR/authorization-server.yaml',
   about: [ABOUT],
-  options: [CONFIG],
+  options: [CONFIG_OPTION],
   examples: [
     { commandLine: 'scopegate authorization-server --config ./config', description: 'Serves until SIGTERM.' },
   ],
   exits: EXITS,
   serves: true,
-  run: async (given) =>
-    (await import('./run-service.ts')).runService('authorization-server', given.text('config')),
+  run: async (given, terminal) =>
+    (await import('./run-service.ts')).runService('authorization-server', given, terminal),
 }

@@ -11,9 +11,11 @@ import {
   type SigningKeys,
 } from '../../../../authorization-server/keys/signing-keys.ts'
 import { main } from '../../../../cli/main.ts'
+import { findPackageRoot } from '../../../../platform/process/package-root.ts'
 import { aTerminal } from '../../../fixtures/a-terminal.ts'
 import { recordCredential } from '../../../fixtures/capture.ts'
 
+const CONFIG = join(findPackageRoot(), 'config')
 const first = await makeSigningKeys()
 const second = await makeSigningKeys()
 for (const { d, p, q } of [...first.keys, ...second.keys] as readonly SigningKey[])
@@ -27,7 +29,7 @@ const rotated = (signsFrom: number): SigningKeys =>
 /** Runs a `keys` command on a file in the folder of the test. */
 async function run(t: Test, file: string, command: string, ...args: string[]) {
   const terminal = aTerminal({ folder: t.testdirName })
-  const code = await main(['keys', command, '--file', file, ...args], terminal)
+  const code = await main(['keys', command, '--config', CONFIG, '--file', file, ...args], terminal)
   const { out, err } = terminal.said
   t.notMatch(out + err, /"(?:d|p|q|dp|dq|qi)"/, 'no private member')
   for (const { d = '' } of [...first.keys, ...second.keys]) t.notMatch(out + err, d, 'no private member')
