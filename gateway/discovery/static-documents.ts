@@ -1,7 +1,7 @@
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
 import type { ScopeCatalogue } from '../../oauth/scope.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
-import type { FreePages } from '../../policy-engine/match/free-pages.ts'
+import { ERRORS_PATH, type FreePages } from '../../policy-engine/match/free-pages.ts'
 import type { Resources } from '../../policy-engine/match/resources.ts'
 import type { GatewayConfig } from '../config/gateway-config.ts'
 import { errorCodeOf, errorIndexPage, errorPage } from '../pages/error-pages.ts'
@@ -16,13 +16,21 @@ import {
   createLazily,
   type GatewayDocument,
   type Representation,
+  redirect,
   representation,
 } from './discovery-document.ts'
 
 /** Documents of the gateway, without the documents that depend on the description of the API. */
 type StaticDocuments = Readonly<
   Record<
-    'landing' | 'apiCatalog' | 'authWalkthrough' | 'llms' | 'errorIndex' | 'error' | 'signedIn',
+    | 'landing'
+    | 'apiCatalog'
+    | 'authWalkthrough'
+    | 'llms'
+    | 'errorIndex'
+    | 'error'
+    | 'errorRedirect'
+    | 'signedIn',
     GatewayDocument
   >
 >
@@ -46,18 +54,23 @@ export function staticDocuments(
   }
   const walkthrough = { ...config, ...shared, ...policies, ...options }
   const errors = new Map<string, Representation>()
+  const error: GatewayDocument = (_accept, params) => {
+    // All unknown codes share one page, so the map has a limited size.
+    const code = errorCodeOf(params?.['code'], shared)
+    const page = errors.get(code) ?? errorPage(code, shared)
+    errors.set(code, page)
+    return page
+  }
   return {
     landing: landingDocument({ ...shared, hasLlms, walkthrough }),
     apiCatalog: apiCatalogDocument(config),
     authWalkthrough: walkthroughDocument(config.docs.enabled, walkthrough, shared),
     llms: createLazily(() => representation('text/plain; charset=utf-8', llmsTxt(shared))),
     errorIndex: createLazily(() => errorIndexPage(shared)),
-    error(_accept, params) {
-      // All unknown codes share one page, so the map has a limited size.
+    error,
+    errorRedirect(accept, params) {
       const code = errorCodeOf(params?.['code'], shared)
-      const page = errors.get(code) ?? errorPage(code, shared)
-      errors.set(code, page)
-      return page
+      return code === '' ? error(accept, params) : redirect(`${ERRORS_PATH}/${code}`)
     },
     signedIn: createLazily(() => signedInPage(apiName)),
   }

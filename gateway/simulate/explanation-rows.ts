@@ -12,7 +12,7 @@ import {
   formatScopeRule,
 } from '../../policy-engine/decide/describe-rules.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
-import { isPagePath, PAGE_REDIRECTS } from '../../policy-engine/match/free-pages.ts'
+import { isPagePath } from '../../policy-engine/match/free-pages.ts'
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { abbreviateList } from '../observability/abbreviate-list.ts'
 import type { ExplainedSimulation } from './explain-simulation.ts'
@@ -241,8 +241,7 @@ function describeNoRoute({
     return `none: this path allows only ${rejection.allow.join(', ')}`
   if (isReservedPath(path)) return 'none: policies do not apply to this path of Scopegate'
   if (as === 'gateway' && isPagePath(path)) {
-    const page = PAGE_REDIRECTS.get(path)
-    const reply = page === undefined ? 'serves a page here' : `redirects to ${page}`
+    const reply = path.endsWith('/') ? `redirects to ${path.slice(0, -1)}` : 'serves a page here'
     return `none: the gateway ${reply} (docs in gateway.yaml) until a policy has this path`
   }
   if (as === 'gateway') return 'none: the gateway itself responds to OPTIONS'

@@ -16,7 +16,6 @@ import {
   ERRORS_PATH,
   type FreePages,
   LLMS_PATH,
-  PAGE_REDIRECTS,
   REFERENCE_PATH,
   SIGNED_IN_PATH,
 } from '../../policy-engine/match/free-pages.ts'
@@ -63,6 +62,7 @@ export type SnapshotOptions = {
     readonly signedIn: GatewayDocument
     readonly errorIndex: GatewayDocument
     readonly error: GatewayDocument
+    readonly errorRedirect: GatewayDocument
     readonly llms: GatewayDocument
   }
   /** The pages that the gateway serves. */
@@ -121,9 +121,10 @@ function documentRoutes(options: SnapshotOptions): readonly Route[] {
           ['signed-in', SIGNED_IN_PATH, options.documents.signedIn],
           ['errors', ERRORS_PATH, options.documents.errorIndex],
           ['error', ERROR_TEMPLATE, options.documents.error],
-          ...[...PAGE_REDIRECTS].map(
-            ([path, page]) => [`redirect${page}`, path, createLazily(() => redirect(page))] as const,
+          ...[REFERENCE_PATH, ERRORS_PATH].map(
+            (page) => [`redirect${page}`, `${page}/`, createLazily(() => redirect(page))] as const,
           ),
+          ['error-redirect', `${ERROR_TEMPLATE}/`, options.documents.errorRedirect],
         ] as const)
       : []),
     ...(options.pages.llms ? ([['llms', LLMS_PATH, options.documents.llms]] as const) : []),

@@ -5,19 +5,12 @@ export const SIGNED_IN_PATH = '/docs/signed-in'
 export const ERRORS_PATH = '/docs/errors'
 export const LLMS_PATH = '/llms.txt'
 export const ERROR_TEMPLATE = '/docs/errors/{code}'
-/** Paths that people type, and the page to which the gateway redirects each path. */
-export const PAGE_REDIRECTS: ReadonlyMap<string, string> = new Map([
-  [`${REFERENCE_PATH}/`, REFERENCE_PATH],
-  [`${ERRORS_PATH}/`, ERRORS_PATH],
-])
 
-/** One path for each page of the reference, and all redirects. `x` represents all error codes. */
+const ERROR_PATH = `${ERRORS_PATH}/x`
+/** One path for each page of the reference and for each redirect. `x` represents all error codes. */
 const REFERENCE_PATHS = [
-  REFERENCE_PATH,
   SIGNED_IN_PATH,
-  ERRORS_PATH,
-  `${ERRORS_PATH}/x`,
-  ...PAGE_REDIRECTS.keys(),
+  ...[REFERENCE_PATH, ERRORS_PATH, ERROR_PATH].flatMap((page) => [page, `${page}/`]),
 ]
 /** Matches the templates that can match a page. Most templates of a policy do not match. */
 const MAY_MATCH = /^\/(?:docs(?:\/|$)|llms\.txt(?:\/|$)|\{|\*\*$)/
@@ -41,8 +34,8 @@ export function findFreePages(templates: Iterable<string>): FreePages {
   return { reference, llms }
 }
 
-/** Matches the paths of the pages and of their redirects. */
-const PAGE = /^\/(?:docs(?:\/|\/signed-in|\/errors(?:\/[^/]*)?)?|llms\.txt)$/
+/** Matches the paths of the pages and of their redirects. Only redirects end with a slash. */
+const PAGE = /^\/(?:docs(?:\/|\/signed-in|\/errors(?:\/[^/]+)?\/?)?|llms\.txt)$/
 
 /** Returns whether the gateway can serve or redirect to a page at a canonical path that no route of a policy matches. */
 export function isPagePath(path: string): boolean {

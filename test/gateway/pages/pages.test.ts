@@ -19,7 +19,7 @@ import { send } from '../../fixtures/send.ts'
 const BROWSER = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' }
 const PAGES = ['/docs', '/docs/signed-in', '/docs/errors', '/docs/errors/invalid_token']
 /** Paths that the gateway redirects to a page: the path of the page with a trailing slash. */
-const REDIRECTED = ['/docs/', '/docs/errors/']
+const REDIRECTED = ['/docs/', '/docs/errors/', '/docs/errors/invalid_token/']
 /** Text that runs a script if a page contains it as markup. */
 const HOSTILE = '</title></script><script>attacked()</script><img src=x onerror=attacked()>"\'&`'
 
@@ -252,6 +252,7 @@ t.test('findFreePages() leaves a page to the gateway only if no template matches
     ['/docs/{page}', { reference: false, llms: true }],
     ['/docs/', { reference: false, llms: true }],
     ['/docs/{page}/', { reference: false, llms: true }],
+    ['/docs/errors/{id}/', { reference: false, llms: true }],
     ['/docs/errors/{id}', { reference: false, llms: true }],
     ['/{a}/errors', { reference: false, llms: true }],
     ['/llms.txt', { reference: true, llms: false }],
@@ -264,11 +265,11 @@ t.test('findFreePages() leaves a page to the gateway only if no template matches
 
 t.test('isPagePath() matches the paths of the pages', async (t) => {
   for (const path of [...PAGES, ...REDIRECTED, '/llms.txt']) t.ok(isPagePath(path), path)
-  for (const path of ['/docs/x', '/docs/signed-in/', '/docs/errors/a/b', '/llms.txt/', '/'])
+  for (const path of ['/docs/x', '/docs/signed-in/', '/docs/errors/a/b', '/docs/errors//', '/llms.txt/', '/'])
     t.notOk(isPagePath(path), path)
 })
 
-t.test('the gateway redirects /docs/ and /docs/errors/ to the pages', async (t) => {
+t.test('the gateway redirects the paths of pages with a trailing slash to the pages', async (t) => {
   const { gateway } = await startGatewayUnderTest(t)
   for (const path of REDIRECTED)
     for (const [method, message] of [
@@ -283,7 +284,9 @@ t.test('the gateway redirects /docs/ and /docs/errors/ to the pages', async (t) 
     }
   for (const path of [
     '/docs/signed-in/',
-    '/docs/errors/invalid_token/',
+    '/docs/errors/unknown/',
+    '/docs/errors/%0d%0alocation:%20x/',
+    '/docs/errors/invalid_token//',
     '/docs//',
     '/llms.txt/',
     '/auth.md/',
@@ -292,7 +295,7 @@ t.test('the gateway redirects /docs/ and /docs/errors/ to the pages', async (t) 
 })
 
 t.test('a route of a policy replaces a redirect to a page', async (t) => {
-  for (const path of ['/docs/', '/{tenant}/', '/docs/errors/']) {
+  for (const path of ['/docs/', '/{tenant}/', '/docs/errors/', '/docs/errors/x/']) {
     const route = `  - { name: own, match: { methods: [GET], path: "${path}" } }\n`
     const { gateway, upstream } = await startGatewayUnderTest(t, { policy: POLICY + route })
     const target = path.replace('{tenant}', 'docs')
