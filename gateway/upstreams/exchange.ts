@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Trial } from '../../platform/circuit-breaker.ts'
+import { LimitedBuffer } from '../../platform/net/limited-buffer.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { mayRetry, type RetryCause } from '../../policy-engine/format/retry-rule.ts'
 import { endWith, isEventStream, relayInterim, resetClient } from './client-response.ts'
@@ -119,7 +120,7 @@ export class Exchange implements DispatchHandler {
     }
     if (rewriter !== undefined) {
       // The deadline continues, because the client gets no byte before the response is complete.
-      this.#held = { status, headers, chunks: [], size: 0 }
+      this.#held = { status, headers, body: new LimitedBuffer(rewriter.limitBytes) }
       return
     }
     clearTimeout(this.#deadline)
@@ -300,16 +301,13 @@ export class Exchange implements DispatchHandler {
     else relayInterim(this.#request, status, headers)
   }
 
-  #hold(held: HeldResponse, chunk: Buffer): void {
+  #hold({ body }: HeldResponse, chunk: Buffer): void {
     const { rewriter } = this.#request
-    held.chunks.push(chunk)
-    held.size += chunk.length
-    if (rewriter !== undefined && held.size > rewriter.limitBytes) this.#abandon(rewriter.rejection)
+    if (!body.add(chunk) && rewriter !== undefined) this.#abandon(rewriter.rejection)
   }
 
-  #endHeld({ status, headers, chunks }: HeldResponse): void {
+  #endHeld({ status, headers, body: { content: received } }: HeldResponse): void {
     const { rewriter, response, shape } = this.#request
-    const received = Buffer.concat(chunks)
     const body = rewriter?.rewrite({ status, headers, body: received })
     if (rewriter !== undefined && body === undefined) {
       this.#abandon(rewriter.rejection)
@@ -398,8 +396,7 @@ export class Exchange implements DispatchHandler {
 type HeldResponse = {
   readonly status: number
   readonly headers: IncomingHttpHeaders
-  readonly chunks: Buffer[]
-  size: number
+  readonly body: LimitedBuffer
 }
 
 /** Headers that describe the bytes of a body. RFC 9110 section 8, RFC 9530. */

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import { LimitedBuffer } from '../../platform/net/limited-buffer.ts'
 import type { ConnectionPool } from './http1/connection-pool.ts'
 import type { DispatchController, DispatchHandler } from './http1/dispatch.ts'
 import { MAX_INTERIM_RESPONSES } from './http1/response-head.ts'
@@ -32,12 +33,11 @@ export function readResponse(
     const timer = setTimeout(() => setImmediate(expire), timeoutMs).unref()
     let controller: DispatchController | undefined
     let head = { status: 0, headers: {} as IncomingHttpHeaders }
-    const chunks: Buffer[] = []
-    let bytes = 0
+    const bytes = new LimitedBuffer(limitBytes)
     let interimResponses = 0
     function end(): void {
       clearTimeout(timer)
-      resolve({ ...head, body: Buffer.concat(chunks, bytes) })
+      resolve({ ...head, body: bytes.content })
     }
     function fail(error: unknown): void {
       clearTimeout(timer)
@@ -47,10 +47,6 @@ export function readResponse(
       controller?.abort()
       fail(new UpstreamError('ERR_UPSTREAM_IDLE', `no complete response within ${timeoutMs} ms`))
     }
-    function take(chunk: Buffer): void {
-      bytes += chunk.length
-      chunks.push(chunk)
-    }
     const handler: DispatchHandler = {
       onResponseStart(_controller, status, received) {
         if (status < 200) interimResponses += 1
@@ -58,14 +54,13 @@ export function readResponse(
         head = { status, headers: received }
       },
       onResponseData(_controller, chunk) {
-        take(chunk)
-        if (bytes <= limitBytes) return
+        if (bytes.add(chunk)) return
         clearTimeout(timer)
         resolve({ ...head, body: undefined })
         controller?.abort()
       },
       onResponseText(text) {
-        take(Buffer.from(text, 'latin1'))
+        bytes.add(Buffer.from(text, 'latin1'))
         end()
       },
       onResponseEnd: end,

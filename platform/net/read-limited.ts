@@ -1,3 +1,5 @@
+import { LimitedBuffer } from './limited-buffer.ts'
+
 /**
  * Reads a body up to a limit. Drops a larger body together with its connection.
  * @param limitBytes maximum size in bytes.
@@ -7,14 +9,10 @@ export async function readLimitedBytes(
   body: AsyncIterable<Buffer>,
   limitBytes: number,
 ): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of body) {
-    bytes += chunk.length
-    if (bytes > limitBytes) return undefined // leaving the loop destroys the body
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks, bytes)
+  const bytes = new LimitedBuffer(limitBytes)
+  // Leaving the loop destroys the body.
+  for await (const chunk of body) if (!bytes.add(chunk)) return undefined
+  return bytes.content
 }
 
 /** Does the same for a text in UTF-8. */

@@ -15,6 +15,7 @@ import { send } from '../../fixtures/send.ts'
 import { until } from '../../fixtures/until.ts'
 
 const FAILURES = 3
+const TOO_LARGE: Rejection = { rejected: 'mcp_tools_unreadable' }
 
 const loopback: ResolveName = async () => [{ address: '127.0.0.1', family: 4 }]
 
@@ -278,4 +279,29 @@ t.test('an upgrade that arrives after the client left does not keep its socket',
   exchange.onRequestUpgrade({ pause() {}, resume() {}, abort() {} }, 101, {}, socket)
   t.equal(socket.destroyed, true)
   t.equal(upgrades, 0)
+})
+
+t.test('a held response keeps no chunk, because many small chunks take much memory', async (t) => {
+  const started = Promise.withResolvers<Exchange>()
+  const { url, recording, rejections } = await startForwarder(t, {
+    start(request) {
+      const rewriter = { limitBytes: 4, rewrite: ({ body }: { body: Buffer }) => body, rejection: TOO_LARGE }
+      const exchange = new Exchange({ ...request, rewriter })
+      exchange.start()
+      started.resolve(exchange)
+    },
+  })
+  recording.reply(() => undefined)
+  const response = send(url)
+  const exchange = await started.promise
+  const controller = { pause() {}, resume() {}, abort() {} }
+  exchange.onResponseStart(controller, 200, {})
+  for (const text of ['a', 'b', 'cc']) {
+    const chunk = Buffer.from(text)
+    exchange.onResponseData(controller, chunk)
+    chunk.fill('x')
+  }
+  exchange.onResponseEnd()
+  t.equal((await response).text, 'abcc')
+  t.same(rejections, [])
 })
