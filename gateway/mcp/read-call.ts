@@ -45,8 +45,11 @@ export function readMcpCall(body: Buffer): McpCall | Rejection {
     return AMBIGUOUS_KEYS
   if (nameMember === undefined) return { method, name: undefined }
   const name = params[nameMember]
-  if (typeof name !== 'string' || !isUnambiguous(name))
-    return invalid(`This MCP method requires a text in params.${nameMember}.`)
+  if (typeof name !== 'string') return invalid(`This MCP method requires a text in params.${nameMember}.`)
+  if (!isUnambiguous(name))
+    return invalid(
+      `Remove control characters and outer white space from params.${nameMember}, or add the missing text.`,
+    )
   return { method, name }
 }
 

@@ -13,6 +13,12 @@ import {
 } from '../../policy-engine/decide/describe-rules.ts'
 import type { PolicyRoute } from '../../policy-engine/load/policy-route.ts'
 import { isPagePath } from '../../policy-engine/match/free-pages.ts'
+import {
+  FIRST_REVISION,
+  isCallHeader,
+  isMcpValue,
+  MCP_VERSION,
+} from '../../policy-engine/match/mcp-headers.ts'
 import { isReservedPath } from '../../policy-engine/match/reserved-paths.ts'
 import { abbreviateList } from '../observability/abbreviate-list.ts'
 import type { ExplainedSimulation } from './explain-simulation.ts'
@@ -259,7 +265,15 @@ function describeMismatch({ policy }: CompiledRoute, { simulated }: ExplainedSim
   if (!takes) return `also matches the path, but only for ${policy.methods.join(', ')}`
   const { matchHeaders } = policy
   if (matchHeaders.length === 0) return 'also matches the path, but is less specific'
-  return `also matches the path, but only with ${matchHeaders.map(({ name, value }) => `${name}: ${value}`).join(', ')}`
+  const required = matchHeaders.map(({ name, value }) => `${name}: ${value}`)
+  if (matchHeaders.some(({ name }) => needsRevision(name, policy)))
+    required.push(`${MCP_VERSION}: ${FIRST_REVISION} or later`)
+  return `also matches the path, but only with ${required.join(', ')}`
+}
+
+/** Returns whether the header counts only in requests with an MCP revision that has the header. */
+function needsRevision(name: string, { mcp }: PolicyRoute): boolean {
+  return isMcpValue(name) && (mcp === undefined || !isCallHeader(name))
 }
 
 function describeExpiry(left: number): string {

@@ -9,7 +9,7 @@ const MCP_NAME = 'mcp-name'
 /** An MCP revision is a date, so its text has the order of the dates. */
 const MCP_REVISION = /^\d{4}-\d{2}-\d{2}$/
 /** The first revision with the headers. A server of an older revision does not compare them with the body. */
-const FIRST_REVISION = '2026-07-28'
+export const FIRST_REVISION = '2026-07-28'
 const BASE64 = /^=\?base64\?((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\?=$/
 
 const HEADERS_DIFFER: Rejection = Object.freeze({ rejected: 'mcp_headers_differ' })

@@ -81,6 +81,8 @@ t.test('rejects each message that another parser could read in another way', asy
   for (const [what, body] of Object.entries(bodies))
     t.match(read(body), { rejected: 'mcp_body_invalid' }, what)
   t.notMatch(JSON.stringify(Object.values(bodies).map(read)), /"a|file:/, 'no text of the body')
+  t.match(read(call('{"name":1}')), { detail: 'This MCP method requires a text in params.name.' })
+  t.match(read(call('{"name":"a\\n"}')), { detail: /^Remove control characters .* from params\.name/ })
 })
 
 t.test('accepts only plain JSON in UTF-8', async (t) => {

@@ -528,12 +528,18 @@ name: a
 upstream: learning-platform
 routes:
   - { name: tool, match: { methods: [POST], path: /mcp, headers: { mcp-method: tools/call } }, anonymous: allow }
+  - { name: call, match: { methods: [POST], path: /body, headers: { mcp-method: tools/call } }, anonymous: allow, mcp: { readBody: true } }
 `,
   })
-  const { code, out } = await explain(['POST', '/mcp'], { folder })
+  const { code, out } = await explain(['POST', '/mcp', '--header', 'mcp-method=tools/call'], { folder })
   t.equal(code, 1)
   t.match(out, /^route +none: the headers of the request match no route with this path$/m)
-  t.match(out, /^also saw +a\/tool +also matches the path, but only with mcp-method: tools\/call$/m)
+  t.match(
+    out,
+    /^also saw +a\/tool +also matches the path, but only with mcp-method: tools\/call, mcp-protocol-version: 2026-07-28 or later$/m,
+  )
+  const body = await explain(['POST', '/body', '--header', 'mcp-method=ping'], { folder })
+  t.match(body.out, /^also saw +a\/call +also matches the path, but only with mcp-method: tools\/call$/m)
   t.notMatch(out, 'no policy has this path')
 })
 
