@@ -1,8 +1,8 @@
 import { constants } from 'node:http2'
 
 export type ClientFramesOptions = {
-  /** Called for a stream error. RFC 9113 section 5.4.2. nghttp2 may open the stream later: see `errorOf()`. */
-  readonly onStreamError: (streamId: number, code: number) => void
+  /** Called for a window that is too large. RFC 9113 section 6.9.1. nghttp2 may open the stream later: see `hasFailed()`. */
+  readonly onWindowError: (streamId: number) => void
   /** Returns the number of bytes that the gateway has sent on the connection. */
   readonly sentBytes: () => number
 }
@@ -75,8 +75,8 @@ export class ClientFrames {
   #initialWindowBytes = DEFAULT_WINDOW_BYTES
   /** Sum of the increments for each stream. Bytes. */
   readonly #increments = new Map<number, number>()
-  /** Codes of stream errors. */
-  readonly #failed = new Map<number, number>()
+  /** Streams with a window that is too large. */
+  readonly #failed = new Set<number>()
 
   constructor(options: ClientFramesOptions) {
     this.#options = options
@@ -117,9 +117,9 @@ export class ClientFrames {
     return passed
   }
 
-  /** Returns the code of the error of a stream that nghttp2 had not opened at the time of the error. */
-  errorOf(streamId: number): number | undefined {
-    return this.#failed.get(streamId)
+  /** Returns whether the window of a stream is too large. nghttp2 may not have opened the stream at the time of the error. */
+  hasFailed(streamId: number): boolean {
+    return this.#failed.has(streamId)
   }
 
   /** Returns whether nghttp2 gets the frame. */
@@ -197,8 +197,8 @@ export class ClientFrames {
     evictOldest(this.#increments.set(id, sum))
     const windowBytes = this.#initialWindowBytes + sum - this.#options.sentBytes()
     if (windowBytes <= MAX_WINDOW_BYTES) return true
-    evictOldest(this.#failed.set(id, constants.NGHTTP2_FLOW_CONTROL_ERROR))
-    this.#options.onStreamError(id, constants.NGHTTP2_FLOW_CONTROL_ERROR)
+    evictOldest(this.#failed.add(id))
+    this.#options.onWindowError(id)
     return false
   }
 

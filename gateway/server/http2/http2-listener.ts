@@ -73,7 +73,13 @@ const STALL_TIMEOUT_MS = 60_000
 const RESET_TIMEOUT_MS = 5_000
 const CHECK_INTERVAL_MS = 500
 
-const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants
+const {
+  NGHTTP2_CANCEL,
+  NGHTTP2_ENHANCE_YOUR_CALM,
+  NGHTTP2_FLOW_CONTROL_ERROR,
+  NGHTTP2_NO_ERROR,
+  NGHTTP2_REFUSED_STREAM,
+} = constants
 
 /**
  * Creates the HTTP/2 part of the public server. Each request passes through the same pipeline as a request of HTTP/1.1.
@@ -150,9 +156,8 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
         connection.idleMs = tickMs()
         if (stream.rstCode !== NGHTTP2_NO_ERROR) spend()
       })
-      const code = frames.errorOf(id)
-      if (code !== undefined) {
-        stream.close(code)
+      if (frames.hasFailed(id)) {
+        stream.close(NGHTTP2_FLOW_CONTROL_ERROR)
         return
       }
       const request = new Http2Request(stream, headers, rawHeaders, socket)
@@ -258,8 +263,8 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     accept(socket) {
       let connection: Connection | undefined
       const frames = new ClientFrames({
-        onStreamError(id, code) {
-          connection?.streams.get(id)?.close(code)
+        onWindowError(id) {
+          connection?.streams.get(id)?.close(NGHTTP2_FLOW_CONTROL_ERROR)
         },
         sentBytes: () => socket.bytesWritten,
       })

@@ -114,7 +114,7 @@ type Checked = {
 function checkFrames(frames: readonly Buffer[], size: number, sentBytes = 0): Checked {
   const errors: number[] = []
   const checker = new ClientFrames({
-    onStreamError: (id) => errors.push(id),
+    onWindowError: (id) => errors.push(id),
     sentBytes: () => sentBytes,
   })
   const bytes = Buffer.concat([PREFACE, ...frames])
