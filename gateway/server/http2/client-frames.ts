@@ -3,6 +3,8 @@ import { constants } from 'node:http2'
 export type ClientFramesOptions = {
   /** Called for a window that is too large. RFC 9113 section 6.9.1. nghttp2 may open the stream later: see `hasFailed()`. */
   readonly onWindowError: (streamId: number) => void
+  /** Returns whether the client ends a body too early, but can still get the complete response. */
+  readonly isShortBody: (streamId: number, bodyBytes: number) => boolean
   /** Returns the number of bytes that the gateway has sent on the connection. */
   readonly sentBytes: () => number
 }
@@ -30,6 +32,7 @@ const TYPE = {
 const END_STREAM = 0x1
 const ACK = 0x1
 const END_HEADERS = 0x4
+const PADDED = 0x8
 /** The bytes of a payload that a check reads or removes. Node.js permits 32 settings in a frame. */
 const READ_BYTES: Readonly<Record<number, number>> = {
   [TYPE.priority]: PRIORITY_BYTES,
@@ -72,6 +75,8 @@ export class ClientFrames {
   #afterGapId = 0
   /** Streams that the client ended. */
   readonly #ended = new Set<number>()
+  /** Received bytes of open bodies without padding. */
+  readonly #bodyBytes = new Map<number, number>()
   #initialWindowBytes = DEFAULT_WINDOW_BYTES
   /** Sum of the increments for each stream. Bytes. */
   readonly #increments = new Map<number, number>()
@@ -134,6 +139,7 @@ export class ClientFrames {
     }
     switch (type) {
       case TYPE.data:
+        if (this.#isShortBody(id, length, flags)) bytes[at + 4] = flags & ~END_STREAM
         return this.#acceptsMessage(id, flags)
       case TYPE.headers:
         this.#isInHeaders = (flags & END_HEADERS) === 0
@@ -169,6 +175,19 @@ export class ClientFrames {
       this.#afterGapId = id
     }
     this.#lastId = id
+    evictOldest(this.#bodyBytes.set(id, 0))
+  }
+
+  /**
+   * RFC 9113 section 8.1.1 permits a response to a malformed request before the stream error. curl 7.88 ends its body after
+   * the headers of an error response. nghttp2 would reset the stream in the middle of the response.
+   */
+  #isShortBody(id: number, length: number, flags: number): boolean {
+    const earlierBytes = this.#bodyBytes.get(id)
+    if (earlierBytes === undefined) return false
+    if ((flags & (END_STREAM | PADDED)) !== 0) this.#bodyBytes.delete(id)
+    else this.#bodyBytes.set(id, earlierBytes + length)
+    return (flags & END_STREAM) !== 0 && this.#options.isShortBody(id, earlierBytes + length)
   }
 
   /** RFC 9113 section 5.1: the states half-closed (remote) and closed. */

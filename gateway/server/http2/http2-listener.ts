@@ -266,6 +266,12 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
         onWindowError(id) {
           connection?.streams.get(id)?.close(NGHTTP2_FLOW_CONTROL_ERROR)
         },
+        isShortBody(id, bodyBytes) {
+          for (const { request, response } of connection?.exchanges ?? [])
+            if (request.stream.id === id)
+              return response.headersSent && bodyBytes < Number(request.headers['content-length'])
+          return false
+        },
         sentBytes: () => socket.bytesWritten,
       })
       accepted = (session) => {

@@ -18,6 +18,7 @@ import { OK_REPLY } from '../../../fixtures/recording-upstream.ts'
 
 const { NGHTTP2_FLOW_CONTROL_ERROR, NGHTTP2_PROTOCOL_ERROR, NGHTTP2_STREAM_CLOSED } = constants
 const CANCEL = 8
+const PADDED = 8
 const INITIAL_WINDOW_SIZE = 4
 const MAX_WINDOW = 2 ** 31 - 1
 
@@ -111,10 +112,16 @@ type Checked = {
 }
 
 /** Checks the frames of a client that sends `size` bytes in each packet. */
-function checkFrames(frames: readonly Buffer[], size: number, sentBytes = 0): Checked {
+function checkFrames(
+  frames: readonly Buffer[],
+  size: number,
+  sentBytes = 0,
+  isShortBody: (id: number, bodyBytes: number) => boolean = () => false,
+): Checked {
   const errors: number[] = []
   const checker = new ClientFrames({
     onWindowError: (id) => errors.push(id),
+    isShortBody,
     sentBytes: () => sentBytes,
   })
   const bytes = Buffer.concat([PREFACE, ...frames])
@@ -176,6 +183,19 @@ t.test('the window of a stream has the initial size of the client, and loses the
   const acknowledged = Buffer.from(zero)
   acknowledged.writeUInt8(ACK, 4)
   t.same(checkFrames([acknowledged, open(1), widen(1, MAX_WINDOW)], 1_000).errors, [1])
+})
+
+t.test('nghttp2 does not get the end of a short body', async (t) => {
+  const isShortBody = (id: number, bodyBytes: number): boolean => id === 1 && bodyBytes === 8
+  for (const size of [1, 1_000]) {
+    const frames = (flags: number): Buffer[] => [open(1), open(3), data(1), data(3), data(1, flags)]
+    t.same(checkFrames(frames(END_STREAM), size, 0, isShortBody).passed, passedBytes(...frames(0)))
+  }
+  for (const frames of [
+    [open(1), data(1), data(1), data(1, END_STREAM)],
+    [open(1), data(1, PADDED), data(1, END_STREAM)],
+  ])
+    t.same(checkFrames(frames, 1_000, 0, isShortBody).passed, passedBytes(...frames))
 })
 
 t.test('nghttp2 gets the window of a stream that the client has not opened', async (t) => {

@@ -10,6 +10,7 @@ import { openHttp2Client } from '../../../fixtures/http2-client.ts'
 import {
   END_STREAM,
   FRAME,
+  frame,
   type HeaderPair,
   headersFrame,
   openFrameClient,
@@ -250,6 +251,76 @@ t.test(
     t.equal(client.session.closed, false)
   },
 )
+
+t.test(
+  'a client that ends its body too early after an early response gets the complete response',
+  async (t) => {
+    const under = await startTlsGateway(t, { http2: true })
+    const taken = Promise.withResolvers<Socket>()
+    under.upstream.onHead((socket) => {
+      taken.resolve(socket)
+      socket.write('HTTP/1.1 404 Not Found\r\ncontent-length: 8\r\n\r\npart')
+    })
+    const client = await openFrameClient(under)
+    client.write(
+      headersFrame(1, [...pseudoHeaders('/pub/x', 'POST'), ['content-length', '9']], 0),
+      frame(FRAME.DATA, 0, 1, Buffer.from('first')),
+    )
+    await client.receive(FRAME.DATA, 1)
+    client.write(frame(FRAME.DATA, END_STREAM, 1), frame(FRAME.PING, 0, 0, Buffer.alloc(8)))
+    await client.receive(FRAME.PING, 0)
+    const upstream = await taken.promise
+    upstream.write('rest')
+    t.equal((await client.receive(FRAME.RST_STREAM, 1)).payload.readUInt32BE(), constants.NGHTTP2_NO_ERROR)
+    const parts = client.frames.filter(({ type }) => type === FRAME.DATA)
+    t.equal(Buffer.concat(parts.map(({ payload }) => payload)).toString(), 'partrest')
+    t.equal(client.socket.destroyed, false)
+  },
+)
+
+t.test('a client that ends its body too early before a response loses the stream', async (t) => {
+  const under = await startTlsGateway(t, { http2: true })
+  const taken = new Promise((resolve) => under.upstream.onHead(resolve))
+  const client = await openFrameClient(under)
+  client.write(headersFrame(1, [...pseudoHeaders('/pub/x', 'POST'), ['content-length', '9']], 0))
+  await taken
+  client.write(frame(FRAME.DATA, END_STREAM, 1, Buffer.from('first')))
+  const { payload } = await client.receive(FRAME.RST_STREAM, 1)
+  t.equal(payload.readUInt32BE(), constants.NGHTTP2_PROTOCOL_ERROR)
+  t.equal(client.socket.destroyed, false)
+})
+
+t.test('a client that ends its complete body after an early response completes the request', async (t) => {
+  const under = await startTlsGateway(t, { http2: true })
+  const taken = Promise.withResolvers<Socket>()
+  under.upstream.onHead((socket) => {
+    taken.resolve(socket)
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n')
+  })
+  const client = await openFrameClient(under)
+  client.write(
+    headersFrame(1, [...pseudoHeaders('/pub/x', 'POST'), ['content-length', '9']], 0),
+    frame(FRAME.DATA, 0, 1, Buffer.from('first')),
+  )
+  await client.receive(FRAME.HEADERS, 1)
+  client.write(frame(FRAME.DATA, END_STREAM, 1, Buffer.from('last')))
+  const upstream = await taken.promise
+  let body = ''
+  upstream.setEncoding('utf8').on('data', (text) => {
+    body += text
+  })
+  await until('the upstream has the complete body', async () => body.endsWith('last'))
+  upstream.write('done')
+  await until('the response ends', async () =>
+    client.frames.some(({ flags, type }) => type === FRAME.DATA && flags === END_STREAM),
+  )
+  client.write(headersFrame(3, pseudoHeaders('/nothing')))
+  await client.receive(FRAME.HEADERS, 3)
+  t.equal(
+    client.frames.some(({ type }) => type === FRAME.RST_STREAM),
+    false,
+  )
+})
 
 t.test('a client that resets its stream aborts the upstream request', async (t) => {
   const under = await startTlsGateway(t, { http2: true })
