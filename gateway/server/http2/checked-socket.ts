@@ -3,7 +3,9 @@ import type { TLSSocket } from 'node:tls'
 
 type Done = (error?: Error | null) => void
 
-/** A TLS connection whose received bytes pass a check before nghttp2 reads them. */
+/**
+ * A TLS connection whose received bytes pass a check before nghttp2 reads them. Emits `write` when nghttp2 writes frames.
+ */
 export class CheckedSocket extends Duplex {
   readonly #socket: TLSSocket
 
@@ -11,6 +13,8 @@ export class CheckedSocket extends Duplex {
   constructor(socket: TLSSocket, check: (chunk: Buffer) => readonly Buffer[]) {
     super()
     this.#socket = socket
+    // Each stream can wait for `write`.
+    this.setMaxListeners(0)
     socket.on('data', (chunk: Buffer) => {
       for (const part of check(chunk)) if (!this.push(part)) socket.pause()
     })
@@ -25,6 +29,7 @@ export class CheckedSocket extends Duplex {
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
     this.#socket.write(chunk, done)
+    this.emit('write')
   }
 
   override _writev(parts: readonly { readonly chunk: Buffer }[], done: Done): void {
@@ -33,6 +38,7 @@ export class CheckedSocket extends Duplex {
       this.#socket.write(chunk, at === parts.length - 1 ? done : undefined)
     })
     this.#socket.uncork()
+    this.emit('write')
   }
 
   override _final(done: Done): void {

@@ -79,6 +79,8 @@ const {
   NGHTTP2_FLOW_CONTROL_ERROR,
   NGHTTP2_NO_ERROR,
   NGHTTP2_REFUSED_STREAM,
+  NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE,
+  NGHTTP2_STREAM_STATE_OPEN,
 } = constants
 
 /**
@@ -109,7 +111,12 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
   let accepted: ((session: ServerHttp2Session) => void) | undefined
   server.on('session', (session) => accepted?.(session))
 
-  function open(socket: TLSSocket, session: ServerHttp2Session, frames: ClientFrames): Connection {
+  function open(
+    socket: TLSSocket,
+    checked: CheckedSocket,
+    session: ServerHttp2Session,
+    frames: ClientFrames,
+  ): Connection {
     const nowMs = tickMs()
     const connection: Connection = {
       socket,
@@ -161,6 +168,7 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
         return
       }
       const request = new Http2Request(stream, headers, rawHeaders, socket)
+      if (request.hasBody) stream.once('finish', () => resetUnread(request, checked))
       // A client can reset a stream in the packet that opens it. Such a request never starts.
       setImmediate(() => {
         if (!isEnded(stream)) start(connection, request, headBytes(rawHeaders))
@@ -210,7 +218,6 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
     }
     stream.respond(headers)
     stream.end(method === 'HEAD' ? undefined : body)
-    if (!stream.endAfterHeaders) stream.close(NGHTTP2_NO_ERROR)
     // The client may never read the response.
     const deadline = setTimeout(() => {
       if (stream.closed) stream.destroy()
@@ -274,10 +281,11 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
         },
         sentBytes: () => socket.bytesWritten,
       })
+      const checked = new CheckedSocket(socket, (chunk) => frames.check(chunk))
       accepted = (session) => {
-        connection = open(socket, session, frames)
+        connection = open(socket, checked, session, frames)
       }
-      server.emit('connection', new CheckedSocket(socket, (chunk) => frames.check(chunk)))
+      server.emit('connection', checked)
       accepted = undefined
     },
     closeRules: {
@@ -292,6 +300,19 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       },
     },
   }
+}
+
+/**
+ * Resets a stream whose response is complete, if the client still sends the body. RFC 9113 section 8.1. nghttp2 sends
+ * RST_STREAM before the waiting frames of the stream, so the end of the response must leave nghttp2 first.
+ */
+function resetUnread(request: Http2Request, checked: CheckedSocket): void {
+  const { stream } = request
+  if (request.complete || isEnded(stream)) return
+  const { state } = stream.state
+  if (state !== NGHTTP2_STREAM_STATE_OPEN && state !== NGHTTP2_STREAM_STATE_HALF_CLOSED_REMOTE)
+    stream.close(NGHTTP2_NO_ERROR)
+  else checked.once('write', () => setImmediate(resetUnread, request, checked))
 }
 
 /** Closes a connection at once. The client gets GOAWAY with the code. */

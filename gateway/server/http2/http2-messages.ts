@@ -90,11 +90,6 @@ export class Http2Response extends Http2ServerResponse<Http2Request> {
     this.socket = this.req.socket
     this.stallTimeoutMs = stallTimeoutMs
     this.#announceClose = announceClose
-    // RFC 9113 section 8.1: the server does not need the rest of the request.
-    if (!stream.endAfterHeaders)
-      stream.once('finish', () => {
-        if (!this.req.complete) stream.close(constants.NGHTTP2_NO_ERROR)
-      })
   }
 
   /** Sends the headers. `connection: close` closes the connection of the client: RFC 9113 sections 6.8 and 8.2.2. */

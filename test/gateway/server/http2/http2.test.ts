@@ -252,6 +252,27 @@ t.test(
   },
 )
 
+t.test('a response before the end of the body has an end before RST_STREAM', async (t) => {
+  const under = await startTlsGateway(t, {
+    http2: true,
+    change: (config) => ({ ...config, limits: { ...config.limits, headersBytes: 1_000 } }),
+  })
+  under.upstream.onHead((socket) => socket.write('HTTP/1.1 403 Forbidden\r\ncontent-length: 2\r\n\r\nno'))
+  const client = await openFrameClient(under)
+  for (const [id, path, status, more] of [
+    [1, '/api/small', '413', []],
+    [3, '/nothing', '404', []],
+    [5, '/nothing', '431', [['x-large', 'x'.repeat(1_200)]]],
+    [7, '/pub/x', '403', []],
+  ] as const) {
+    client.write(headersFrame(id, [...pseudoHeaders(path, 'POST'), ['content-length', '100'], ...more], 0))
+    const reset = await client.receive(FRAME.RST_STREAM, id)
+    t.equal(reset.payload.readUInt32BE(), constants.NGHTTP2_NO_ERROR)
+    const frames = client.frames.filter(({ streamId }) => streamId === id)
+    t.match(frames.at(-2), { type: FRAME.DATA, flags: END_STREAM }, status)
+  }
+})
+
 t.test(
   'a client that ends its body too early after an early response gets the complete response',
   async (t) => {
