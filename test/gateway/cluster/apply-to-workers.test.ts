@@ -36,10 +36,11 @@ function aWorker(pid: number, reply: (sources: PolicySources) => Reply) {
 
 const exited = (): Reply => 'exited'
 
-const applyTo = (ready: () => readonly PolicyWorker[]) =>
+const applyTo = (ready: () => readonly PolicyWorker[], probeMs = 1_000) =>
   applyToWorkers(SOURCES, {
     ready,
     active: ACTIVE,
+    probeMs,
     logger: createLogger({ level: 'silent', service: 'test' }),
   })
 
@@ -56,6 +57,22 @@ t.test('a worker that has applied invalid policies gets the active policies agai
     workers.map(({ given }) => given),
     [['new', 'old'], ['new']],
   )
+})
+
+t.test('a worker that responds to probes is not killed, even if it needs more than 60 probes', async (t) => {
+  const { promise, resolve } = Promise.withResolvers<ApplyOutcome>()
+  let probes = 0
+  const slow: PolicyWorker = {
+    pid: 1,
+    apply: () => promise,
+    probe() {
+      probes += 1
+      if (probes > 100) resolve(applied(SOURCES))
+      return 1
+    },
+    kill: () => t.fail('the worker responds'),
+  }
+  t.match(await applyTo(() => [slow], 1), { outcome: { result: 'applied' } })
 })
 
 t.test('a worker that exits does not change the result, and its successor gets the policies', async (t) => {

@@ -232,6 +232,39 @@ t.test('the management port limits the time of requests and connections', async 
   )
 })
 
+t.test(
+  'a connection stays open beyond the limit of idle connections while its response is created',
+  async (t) => {
+    const work = Promise.withResolvers<void>()
+    const started = Promise.withResolvers<void>()
+    const servers = new Set<Server>()
+    const onStart = (message: unknown): void => void servers.add((message as { server: Server }).server)
+    subscribe('http.server.request.start', onStart)
+    t.teardown(() => unsubscribe('http.server.request.start', onStart))
+    const { get, server } = await startWhole(t, {
+      endpoints: [
+        {
+          method: 'POST',
+          path: '/work',
+          async respond() {
+            started.resolve()
+            await work.promise
+            return { status: 200, body: { result: 'done' } }
+          },
+        },
+      ],
+    })
+    await ask(server.url, '/livez', 'host: localhost\r\n')
+    for (const one of servers) one.timeout = 100
+    const response = get('/work', 'POST')
+    await started.promise
+    const idle = connect(Number(new URL(server.url).port), '127.0.0.1')
+    await once(idle.resume(), 'close')
+    work.resolve()
+    t.strictSame(await response, [200, 'application/json; charset=utf-8', '{"result":"done"}'])
+  },
+)
+
 t.test('close() closes a connection with an incomplete request', async (t) => {
   const { server } = await startWhole(t)
   const { port } = new URL(server.url)
