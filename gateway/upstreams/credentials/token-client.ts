@@ -146,7 +146,9 @@ function formatRequest(
  */
 function readToken({ status, mediaType, text }: Awaited<ReturnType<typeof postForm>>): AccessToken {
   const members = parseJsonObject(text ?? '')
-  if (status !== 200) throw statusError(status, members?.get('error'))
+  // Some servers send an error with the status 200.
+  const error = members?.get('error') ?? undefined
+  if (status !== 200 || error !== undefined) throw statusError(status, error)
   if (text === undefined) throw invalid('is larger than 64 KiB')
   if (mediaType !== 'application/json') throw invalid('must have the content-type application/json')
   if (members === undefined) throw invalid('is not an unambiguous JSON object')
@@ -156,11 +158,11 @@ function readToken({ status, mediaType, text }: Awaited<ReturnType<typeof postFo
   const token = members.get('access_token')
   if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH || !B64TOKEN.test(token))
     throw invalid(
-      `must have an access_token of at most ${MAX_TOKEN_LENGTH} characters (RFC 6750 section 2.1)`,
+      `must have an access_token of 1 to ${MAX_TOKEN_LENGTH} characters that RFC 6750 section 2.1 allows`,
     )
   const expiresIn = members.get('expires_in') ?? DEFAULT_LIFETIME_SECONDS
   if (typeof expiresIn !== 'number' || !Number.isInteger(expiresIn) || expiresIn < MIN_LIFETIME_SECONDS)
-    throw invalid(`must have an expires_in of at least ${MIN_LIFETIME_SECONDS} seconds`)
+    throw invalid(`must have a whole number of at least ${MIN_LIFETIME_SECONDS} in expires_in`)
   return { token, lifetimeSeconds: Math.min(expiresIn, MAX_LIFETIME_SECONDS) }
 }
 

@@ -218,6 +218,8 @@ t.test('the gateway follows no redirect, and reports the reason of each failure'
     [400, '{"error":"invalid_scope"}', 'status'],
     [400, '{"error":"a\\nforged line"}', 'status'],
     [400, '{"error":"invalid_client"}', 'credentials'],
+    [200, '{"error":"invalid_client"}', 'credentials'],
+    [200, tokenResponse({ error: 'server_error' }), 'status'],
     [401, 'no', 'credentials'],
   ] as const) {
     endpoint.respondWith((response) => sendJson(response.setHeader('location', other.url), body, status))
@@ -229,6 +231,10 @@ t.test('the gateway follows no redirect, and reports the reason of each failure'
     t.match(credential.problem, `status ${status}`)
   }
   t.same(other.requests, [])
+  endpoint.respondWith((response) => sendJson(response, tokenResponse({ expires_in: '600' })))
+  const asText = open(t, endpoint)
+  await asText.settled()
+  t.match(asText.credential.problem, 'must have a whole number of at least 10 in expires_in')
   const gone = open(t, { url: 'http://127.0.0.1:1/token' })
   await gone.settled()
   t.same(gone.results, ['connection'])
