@@ -4,7 +4,7 @@
  * address.proto. `ext-authz.proto` in this folder lists the fields that the gateway uses.
  */
 import { isIP } from 'node:net'
-import { HEADERS_TO_REMOVE } from '../pipeline/decision-endpoint.ts'
+import { HEADERS_TO_REMOVE, REPLACED_PATH } from '../pipeline/decision-endpoint.ts'
 import type { TextReply } from '../pipeline/send-reply.ts'
 import { encodeField, encodeInteger, MalformedMessage, readFields } from './protobuf.ts'
 
@@ -16,7 +16,7 @@ export type CheckRequest = {
   readonly path: string
   /** Undefined if the message has no host. */
   readonly host: string | undefined
-  /** Name, value, name, value. Names are in lower case. Without pseudo-headers. */
+  /** Name, value, name, value. Names are in lower case. Without pseudo-headers, and without the length of the body. */
   readonly headers: readonly string[]
   /** The IP address of the client of Envoy. */
   readonly sourceAddress: string
@@ -25,11 +25,14 @@ export type CheckRequest = {
 const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters end or split a header
 const INVALID_VALUE = /[\x00\r\n]/
+/** Envoy forwards the body. The call has only its description. */
+const BODY_HEADERS: ReadonlySet<string> = new Set(['content-length', 'transfer-encoding'])
 
 /**
- * Decodes a `CheckRequest`.
- * @throws {MalformedMessage} for bytes that are not this message, a repeated value, an invalid header, a body, or a
- * client without an IP address.
+ * Decodes a `CheckRequest`. The field `path` has "!" in place of each byte that is not UTF-8. With
+ * `encode_raw_headers`, the header `:path` has the bytes.
+ * @throws {MalformedMessage} for bytes that are not this message, a repeated or contradictory value, an invalid header, a
+ * body, or a client without an IP address.
  */
 export function decodeCheckRequest(message: Buffer): CheckRequest {
   const attributes = readPath(message, [1])
@@ -41,16 +44,24 @@ export function decodeCheckRequest(message: Buffer): CheckRequest {
     throw new MalformedMessage('source.address must be an IP address')
   if (readPath(http, [11]) !== undefined || readPath(http, [12]) !== undefined)
     throw new MalformedMessage('the request must not have a body; remove with_request_body')
-  const headers: string[] = []
-  for (const entry of readRepeated(http, 3)) pushHeader(headers, entry)
-  for (const entry of readRepeated(readPath(http, [13]), 1)) pushHeader(headers, entry)
-  return {
-    method: readText(http, [2]) ?? '',
-    path: readText(http, [4]) ?? '',
-    host: readText(http, [5]),
-    headers,
-    sourceAddress,
+  const method = readText(http, [2]) ?? ''
+  const path = readText(http, [4]) ?? ''
+  const host = readText(http, [5])
+  const rawHeaders = readRepeated(readPath(http, [13]), 1).map(readHeader)
+  if (REPLACED_PATH.test(path) && !rawHeaders.some(([name]) => name === ':path'))
+    throw new MalformedMessage('the path contains "!"; send %21, or set encode_raw_headers in Envoy')
+  const sent: Readonly<Record<string, string | undefined>> = {
+    ':method': method,
+    ':path': path,
+    ':authority': host,
   }
+  const headers: string[] = []
+  for (const [name, value] of [...readRepeated(http, 3).map(readHeader), ...rawHeaders]) {
+    if (name in sent && sent[name] !== value)
+      throw new MalformedMessage(`the header ${name} contradicts the request`)
+    if (!name.startsWith(':') && !BODY_HEADERS.has(name)) headers.push(name, value)
+  }
+  return { method, path, host, headers, sourceAddress }
 }
 
 /**
@@ -83,12 +94,12 @@ function readText(message: Buffer | undefined, path: readonly number[]): string 
 }
 
 /** Reads an entry of the map `headers`, or a `HeaderValue`, which has its value in `value` or in `raw_value`. */
-function pushHeader(headers: string[], entry: Buffer): void {
+function readHeader(entry: Buffer): readonly [name: string, value: string] {
   const name = readText(entry, [1]) ?? ''
-  if (name.startsWith(':')) return
   const value = readText(entry, [3]) ?? readText(entry, [2]) ?? ''
-  if (!NAME.test(name) || INVALID_VALUE.test(value)) throw new MalformedMessage('a header is not valid')
-  headers.push(name, value)
+  if (!NAME.test(name.replace(/^:/, '')) || INVALID_VALUE.test(value))
+    throw new MalformedMessage('a header is not valid')
+  return [name, value]
 }
 
 /**

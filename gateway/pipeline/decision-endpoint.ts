@@ -17,6 +17,8 @@ export const NOT_DECIDABLE: Rejection = Object.freeze({ rejected: 'route_unknown
 /** Targets of the documents, except `/`: some ingresses ask for each decision at `/`. */
 const DOCUMENT_TARGET = /^\/(?:\.well-known\/|docs(?:[/?]|$)|(?:openapi\.json|auth\.md|llms\.txt)(?:\?|$))/
 const NOT_PRINTABLE = /[^\x20-\x7e]/g
+/** Envoy asks with "!" in place of each byte that is not UTF-8, and forwards the byte. */
+export const REPLACED_PATH = /^[^?]*!/
 
 /**
  * The header with the names of the request headers that Envoy removes before it forwards an allowed request.
@@ -35,6 +37,7 @@ const SET_BY_ENVOY = /^(?:x-forwarded-(?:for|proto|client-cert)|x-request-id|x-e
 const AMBIGUOUS_NAME = malformed(
   'The name of a header is another spelling of a header that only the gateway may set. Send letters, digits and hyphens.',
 )
+const AMBIGUOUS_PATH = malformed('The path contains "!", which Envoy also writes for other bytes. Send %21.')
 const NO_UPGRADES = malformed('This route does not accept upgrades to another protocol.')
 /** Only trusted proxies can ask for a decision. Otherwise a client could describe any request. */
 export const UNTRUSTED_PEER: Rejection = malformed(
@@ -63,10 +66,9 @@ function readOriginalRequest(
   const { method, target } = original
   if (!KNOWN_METHODS.has(method)) return malformed('The original method is unknown.')
   if (!target.startsWith('/')) return malformed('The original target must be a path.')
+  if (protocol === 'ext-authz-http' && REPLACED_PATH.test(target)) return AMBIGUOUS_PATH
   // Only the proxy accepts upgrades. An ingress would open a tunnel to the upstream after one decision.
   if (headersDistinct['upgrade'] !== undefined) return NO_UPGRADES
-  // The headers of a gRPC message describe the body of the original request.
-  if (protocol === 'ext-authz-grpc') return original
   if (headersDistinct['transfer-encoding'] !== undefined || !isEmptyBody(headersDistinct['content-length']))
     return malformed('A request for a decision must not have a body.')
   return original

@@ -222,6 +222,16 @@ t.test('ext-authz-http decides on the method and the target of the request itsel
     t.match((await sendBytes(decisions, `${head}\r\nconnection: close\r\n\r\n`)).statuses, [400], head)
 })
 
+t.test('ext-authz-http denies a path whose bytes Envoy may have replaced', async (t) => {
+  const { decisions } = await startDecisionEndpoint(t, 'ext-authz-http')
+  const denied = await send(`${decisions}/pub/!`)
+  t.equal(denied.status, 400)
+  t.match(denied.json['error_description'], /%21/)
+  t.equal((await send(`${decisions}/pub/%21?a=!`)).status, 200)
+  const { ask } = await start(t, 'forward-auth')
+  t.equal((await ask('GET', '/pub/!')).status, 200, 'other products send the bytes of the client')
+})
+
 t.test('auth-request: a request head that is too large or invalid is a denial', async (t) => {
   for (const protocol of ['auth-request', 'forward-auth'] as const) {
     const { url } = await start(t, protocol)

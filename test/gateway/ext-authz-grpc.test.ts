@@ -210,6 +210,30 @@ t.test('missing, repeated and ambiguous data of the original request opens no ro
   }
 })
 
+t.test('a target whose bytes Envoy replaced is denied', async (t) => {
+  const { ask } = await start(t)
+  const decide = async (path: string, rawHeaders?: Original['rawHeaders']) =>
+    (await ask('GET', path, rawHeaders === undefined ? {} : { rawHeaders })).status
+  const open = '/pub/!!!!!!/api/denied'
+  t.equal(await decide(open, [[':path', '/pub/\xc0\xae\xc0\xae\xc0\xaf/api/denied']]), 400)
+  t.equal(await decide('/pub/x?a=!', [[':path', '/pub/x?a=\xff']]), 400)
+  t.equal(await decide('/pub/x', [[':method', 'DELETE']]), 400)
+  t.equal(await decide('/pub/x', [[':authority', 'other.test']]), 400)
+  t.equal(await decide(open, [['accept', '*/*']]), 400, 'without the bytes of the client')
+  t.equal(await decide(open), 400, 'without the headers of the client')
+  t.equal(await decide(open, [[':path', open]]), 200, 'the client sent exclamation marks')
+  t.equal(await decide('/pub/%21?a=!'), 200)
+})
+
+t.test('the body that Envoy forwards has no effect on the decision', async (t) => {
+  const { ask } = await start(t)
+  for (const headers of [{ 'content-length': '3000000' }, { 'transfer-encoding': 'chunked' }]) {
+    const allowed = await ask('POST', '/api/small', { headers })
+    t.equal(allowed.status, 200)
+    t.same(allowed.removed, [])
+  }
+})
+
 t.test('two tokens, joined or as two headers, are rejected', async (t) => {
   const { ask } = await start(t)
   const joined = await ask('GET', '/api/courses', { headers: { authorization: 'Bearer good,Bearer good' } })

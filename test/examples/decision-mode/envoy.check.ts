@@ -1,4 +1,9 @@
-import { testIngress } from './ingress.ts'
+import { once } from 'node:events'
+import { connect } from 'node:http2'
+import { join } from 'node:path'
+import t from 'tap'
+import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
+import { EXAMPLES, startExample, testIngress } from './ingress.ts'
 
 const program = process.env['SCOPEGATE_ENVOY']
 if (program === undefined)
@@ -7,10 +12,28 @@ if (program === undefined)
 for (const [name, protocol, file] of [
   ['Envoy', 'ext-authz-grpc', 'envoy.yaml'],
   ['Envoy over HTTP', 'ext-authz-http', 'envoy-http.yaml'],
-] as const)
-  testIngress({
-    name,
-    protocol,
-    hasHeaderPatterns: true,
-    command: () => [program, '-c', file, '--use-dynamic-base-id', '--concurrency', '2', '-l', 'warn'],
+] as const) {
+  const command = (): [string, ...string[]] => [
+    program,
+    ...['-c', file, '--use-dynamic-base-id', '--concurrency', '2', '-l', 'warn'],
+  ]
+  t.test(`${name} forwards no path with a byte that is not UTF-8`, async (t) => {
+    const { decisions, gateway, upstream } = await startDecisionEndpoint(t, protocol)
+    const example = { name, command, folder: join(EXAMPLES, 'envoy') }
+    const to = { decisions, gateway: gateway.url, upstream: upstream.url }
+    const session = connect(await startExample(t, example, to))
+    t.teardown(() => session.destroy())
+    const before = upstream.requests.length
+    const get = async (path: string): Promise<number | undefined> => {
+      const stream = session.request({ ':path': path, ':authority': 'api.test' })
+      const [{ ':status': status }] = await once(stream.resume(), 'response')
+      return status
+    }
+    t.equal(await get('/pub/\xc0\xae\xc0\xae\xc0\xaf/api/denied'), 400)
+    t.equal(await get('/pub/\xe9'), 400)
+    t.equal(upstream.requests.length, before)
+    t.equal(await get('/pub/%21?a=!'), 200)
+    t.equal(await get('/pub/!'), protocol === 'ext-authz-grpc' ? 200 : 400)
   })
+  testIngress({ name, protocol, hasHeaderPatterns: true, command })
+}
