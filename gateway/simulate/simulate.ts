@@ -110,7 +110,8 @@ export function simulate(
     return token.fault === undefined ? token.caller : { rejected: 'token_invalid', fault: token.fault }
   }
   const decided = decide(request, callerOf, compiled)
-  const decision = simulated.mode === undefined ? decided : applyMode(decided, request, simulated.mode)
+  const decision =
+    simulated.mode === undefined ? decided : applyMode(decided, request, simulated.mode, compiled)
   const resource = decision.route?.resourceOf(canonical.path) ?? resources.of(canonical.path)
   return toSimulation(decision, resource, { ...token, request })
 }

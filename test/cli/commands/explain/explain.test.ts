@@ -324,7 +324,8 @@ t.test(
         route('asserted', ', upstreamAuth: assertion') +
         route('moved', ', rewrite: { path: /elsewhere }') +
         route('edited', ', headers: { request: { remove: [x-debug] } }') +
-        route('socket', ', websocket: true'),
+        route('socket', ', websocket: true') +
+        route('called', ', mcp: { readBody: true }').replace('GET', 'POST'),
       'decided.policy.yaml': head('decided') + route('only'),
     })
     const file = join(folder, 'config', 'gateway.yaml')
@@ -334,7 +335,7 @@ t.test(
     const ask = (path: string, mode?: string, token = true) =>
       explain(
         [
-          'GET',
+          ...(path === '/called' ? ['POST', '--header', 'mcp-method=tools/list'] : ['GET']),
           path,
           ...(token ? ['--scope', 'courses:read'] : []),
           ...(mode === undefined ? [] : ['--mode', mode]),
@@ -362,6 +363,8 @@ t.test(
       ['/moved', 'decision', 1, /^mode +DENY +decision: only the proxy serves this route/m],
       ['/edited', 'decision', 1, /^mode +DENY +decision: only the proxy serves this route/m],
       ['/socket', 'decision', 1, /^mode +DENY +decision: only the proxy serves this route/m],
+      ['/called', 'decision', 1, /^mode +DENY +decision: only the proxy serves this route/m],
+      ['/called', 'proxy', 0, /^allow, as token$/m],
       ['/only', 'proxy', 1, /^mode +DENY +proxy: only the decision endpoint serves this route/m],
       ['/openapi.json', 'decision', 1, /^404 not_found$/m],
       ['/moved', 'proxy', 0, /^allow, as token$/m],
@@ -375,7 +378,8 @@ t.test(
       t.match(said.out, text, `${path} ${mode}`)
       if (code === 1) t.match(said.out, /^404 not_found$/m, `${path} ${mode}`)
     }
-    t.match((await ask('/socket', 'decision', false)).out, /^404 not_found$/m, 'not a challenge')
+    for (const path of ['/socket', '/called'])
+      t.match((await ask(path, 'decision', false)).out, /^404 not_found$/m, `${path}: not a challenge`)
     t.match((await ask('/plain', 'decision', false)).out, /^ {2}WWW-Authenticate: Bearer /m)
     const options = await explain(['OPTIONS', '/plain', '--mode', 'decision'], { folder })
     t.match(options, { code: 0, out: /local reply of the gateway/ })
