@@ -10,7 +10,10 @@ export function toHeaderForms(
   const distinct = new Map<string, string[]>()
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
     const name = String(rawHeaders[at]).toLowerCase()
-    distinct.set(name, [...(distinct.get(name) ?? []), String(rawHeaders[at + 1])])
+    const value = String(rawHeaders[at + 1])
+    const values = distinct.get(name)
+    if (values === undefined) distinct.set(name, [value])
+    else values.push(value)
   }
   return {
     rawHeaders,

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { toHeaderForms } from '../../gateway/pipeline/header-forms.ts'
 import { clientAddress, compileTrustedProxies } from '../../gateway/server/client-address.ts'
 import { readCredentials } from '../../policy-engine/decide/read-credentials.ts'
 import { canonicalTarget } from '../../policy-engine/match/canonical-target.ts'
@@ -91,4 +92,10 @@ t.test('reads every long header that the gateway parses in linear time', async (
         if (ms > BAR_MS) t.fail(`${start} ${piece} ${end}: ${ms} ms`)
       }
   t.pass()
+})
+
+t.test('joins many headers with the same name in linear time', async (t) => {
+  const rawHeaders = Array.from({ length: LENGTH / 2 }, () => ['a', 'b']).flat()
+  const ms = within(() => toHeaderForms(rawHeaders))
+  t.ok(ms < BAR_MS, `${ms} ms`)
 })
