@@ -1,5 +1,6 @@
 import type { Cluster, Redis } from 'ioredis'
 import { isReplyError } from './is-reply-error.ts'
+import { loadIoredis } from './load-ioredis.ts'
 import {
   COMMAND_TIMEOUT_MS,
   CONNECT_TIMEOUT_MS,
@@ -33,7 +34,7 @@ export async function connectCluster(options: ConnectOptions): Promise<Cluster> 
   const { setting = 'redis', mayBeAway = false, logger, commandTimeoutMs = COMMAND_TIMEOUT_MS } = options
   const name = nameConnection(options, setting)
   const credentials = openRedisCredentials(options, setting)
-  const { Cluster: Client } = await import('ioredis')
+  const { Cluster: Client } = await loadIoredis()
   let refreshedAtMs = Number.NEGATIVE_INFINITY
   /** Times at which nodes were lost. */
   const lostAtMs = new Map<string, number>()

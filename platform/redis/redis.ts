@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis'
 import type { Logger } from '../logging/logger.ts'
 import { connectCluster } from './cluster.ts'
+import { loadIoredis } from './load-ioredis.ts'
 import {
   COMMAND_TIMEOUT_MS,
   CONNECT_TIMEOUT_MS,
@@ -60,8 +61,7 @@ export async function connectRedis(options: ConnectOptions): Promise<Redis> {
     retryStrategy: mayBeAway ? delayMs : () => null,
     reconnectOnError: (error: Error) => replica.mustLeave(error),
   }
-  // Loads the client only for a process that uses Redis.
-  const { Redis: Client } = await import('ioredis')
+  const { Redis: Client } = await loadIoredis()
   const redis: Redis =
     sentinel === undefined
       ? new Client(url, common)

@@ -89,7 +89,13 @@ t.test(
       code: 'ERR_REDIS_REFUSED',
       message: `Redis at cluster ${cluster.addresses.join(', ')} denied access (NOAUTH). Check redis.username and redis.passwordFile.`,
     })
-    for (const { redis } of cluster.nodes) await redis.call('ACL', 'SETUSER', 'default', 'nopass')
+    for (const { redis } of cluster.nodes) await redis.call('ACL', 'SETUSER', 'default', 'nopass', '-info')
+    const printed = t.capture(console, 'warn')
+    const withoutInfo = await openRedis(connection)
+    t.equal(await withoutInfo.exists('{scopegate}:a'), 0)
+    withoutInfo.disconnect()
+    t.same(printed(), [], 'no warning without the permission for INFO')
+    for (const { redis } of cluster.nodes) await redis.call('ACL', 'SETUSER', 'default', '+info')
     // Removes the slot from all nodes, because the client can read the cluster state from any node.
     for (const { redis } of cluster.nodes) await redis.call('CLUSTER', 'DELSLOTSRANGE', '8000', '8000')
     await until('all nodes know that a slot has no primary', () => everyNodeSays('cluster_state:fail'))

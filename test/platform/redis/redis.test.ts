@@ -125,6 +125,39 @@ t.test('connectRedis() explains rejected credentials, also of an optional Redis'
   })
 })
 
+t.test('connectRedis() prints nothing if the user may not run INFO', async (t) => {
+  const { server } = await connected(t)
+  const admin = new Redis(server.url)
+  t.teardown(() => admin.disconnect())
+  await admin.call('ACL', 'SETUSER', 'limited', 'on', '>pw', '~*', '+@all', '-info')
+  const printed = t.capture(console, 'warn')
+  const redis = await connectRedis({ url: `redis://limited:pw@127.0.0.1:${server.port}` })
+  t.teardown(() => redis.disconnect())
+  t.equal(redis.status, 'ready')
+  await t.rejects(redis.info('server'), { message: /^NOPERM / })
+  t.same(printed(), [])
+})
+
+t.test('connectRedis() waits for a server that loads its data', async (t) => {
+  const args = ['--enable-debug-command', 'yes', '--loading-process-events-interval-bytes', '1024']
+  const server = await startRedis({ folder: t.testdir(), args })
+  const admin = new Redis(server.url)
+  t.teardown(async () => {
+    admin.disconnect()
+    await server.stop()
+  })
+  await admin.call('DEBUG', 'POPULATE', '1000')
+  await admin.config('SET', 'key-load-delay', '1000')
+  const reloaded = admin.call('DEBUG', 'RELOAD')
+  const observer = new Redis(server.url, { enableReadyCheck: false })
+  t.teardown(() => observer.disconnect())
+  await until('the server loads', async () => /^loading:1/m.test(await observer.info('persistence')))
+  const redis = await connectRedis({ url: server.url })
+  t.teardown(() => redis.disconnect())
+  t.equal(await redis.exists('key:0'), 1)
+  t.equal(await reloaded, 'OK')
+})
+
 t.test('connectRedis() starts without an optional Redis, and logs when it is reached and lost', async (t) => {
   const { lines, logger } = aLog()
   const port = await quietPort()
