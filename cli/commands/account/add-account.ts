@@ -38,7 +38,7 @@ export async function accountAdd(given: ParsedArguments, terminal: Terminal): Pr
     return 1
   }
   auditAccount(
-    createAuditLog(createLogger({ level: 'info', service: 'scopegate' }, process.stderr)),
+    createAuditLog(createLogger({ level: 'info', service: 'scopegate' }, terminal.err)),
     'account_added',
     result.added,
     'operator',
