@@ -6,12 +6,12 @@ import t from 'tap'
 import { startAuthorizationServer } from '../../authorization-server/app.ts'
 import { SQLITE_FILE_NAME } from '../../authorization-server/store/open-store.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import { createLogger } from '../../platform/logging/logger.ts'
 import { aProof, aProofKey } from '../fixtures/dpop-proof.ts'
 import { openBrowser } from '../fixtures/open-browser.ts'
 import { type Client, makePkce, registerClient } from '../fixtures/register-client.ts'
 import { type Answer, type Parameters, send } from '../fixtures/send.ts'
 import { signIn } from '../fixtures/sign-in.ts'
+import { SILENT_LOGGER } from '../fixtures/silent-logger.ts'
 import { aConfig, startServer } from '../fixtures/start-authorization-server.ts'
 import { until } from '../fixtures/until.ts'
 
@@ -405,7 +405,7 @@ t.test('a failed start closes the store and the management port', async (t) => {
   const dataDir = t.testdir()
   const { port } = server
   const config = await aConfig(dataDir, { listen: { host: '127.0.0.1', port } })
-  const logger = createLogger({ level: 'silent', service: 'test' })
+  const logger = SILENT_LOGGER
   await t.rejects(startAuthorizationServer({ config, logger }), {
     code: 'ERR_PORT_TAKEN',
     message: `authorization-server: another program listens on 127.0.0.1:${port} already. End that program, or choose another port (PORT or listen.port in config/authorization-server.yaml).`,

@@ -7,8 +7,8 @@ import { createHttpServer } from '../../authorization-server/http-server.ts'
 import { createMetrics } from '../../authorization-server/observe/metrics.ts'
 import { createLook } from '../../authorization-server/pages/look.ts'
 import { ENDPOINTS } from '../../oauth/endpoints.ts'
-import { createLogger } from '../../platform/logging/logger.ts'
 import { send } from '../fixtures/send.ts'
+import { SILENT_LOGGER } from '../fixtures/silent-logger.ts'
 import { aConfig } from '../fixtures/start-authorization-server.ts'
 import { startEngine } from '../fixtures/start-engine.ts'
 
@@ -17,7 +17,7 @@ async function create(t: Test, overrides: Partial<AuthorizationServerConfig> = {
   const events: EngineEvent[] = []
   const onEvent = (event: EngineEvent) => void events.push(event)
   const { engine, store, baseUrl } = await startEngine(t, { onEvent })
-  const logger = createLogger({ level: 'silent', service: 'test' })
+  const logger = SILENT_LOGGER
   const metrics = createMetrics({ version: '1.2.3', listeners: () => 0, logger })
   const revocations = await openRevocationStream({
     clientId: 'gateway',

@@ -116,19 +116,16 @@ t.test('the npm package installs a working scopegate command in an empty folder'
       writeFileSync(join(cwd, file), withPorts(readFileSync(join(cwd, file), 'utf8')))
 
     // The shell keeps the variable TOKEN, and runs the requests when the test has found that both servers listen.
-    const shell = spawn('bash', ['-eu'], {
-      cwd,
-      env: own,
-      stdio: ['pipe', 'pipe', 'inherit'],
-      detached: true,
-    })
+    const shell = spawn('bash', ['-eu'], { cwd, env: own, stdio: 'pipe', detached: true })
     t.teardown(() => endGroup(shell))
     let output = ''
+    let errors = ''
+    shell.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
     shell.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
     shell.stdin.write(`${start}\necho "TOKEN=$TOKEN"\n`)
     const status = `http://127.0.0.1:${ports.get('8080')}/status`
     await until('both servers listen', async () => {
-      if (shell.exitCode !== null) throw new Error(`the shell ended: ${output}`)
+      if (shell.exitCode !== null) throw new Error(`the shell ended: ${output}${errors}`)
       return (await send(status).catch(() => undefined))?.status === 200
     })
     recordCredential(/^TOKEN=(\S+)$/m.exec(output)?.[1] ?? '')
@@ -160,7 +157,8 @@ t.test('the npm package installs a working scopegate command in an empty folder'
         cwd: empty,
         env: { ...PATIENT, PORT: String(await quietPort()), SCOPEGATE_MANAGEMENT__PORT: '0' },
       })
-      child.stderr.pipe(process.stderr)
+      let errors = ''
+      child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
       t.teardown(() => child.kill('SIGKILL'))
       const ended = new Promise((resolve) => child.on('exit', resolve))
 
@@ -174,7 +172,7 @@ t.test('the npm package installs a working scopegate command in an empty folder'
       t.match(await response.json(), { items: Array })
 
       child.kill('SIGTERM')
-      t.equal(await ended, 0)
+      t.equal(await ended, 0, errors)
       t.ok(readdirSync(empty).includes('.scopegate'), 'the data folder is in the working directory')
     },
   )

@@ -3,7 +3,6 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { openRateLimiter } from '../../gateway/limits/open-rate-limiter.ts'
 import { writeRevocation } from '../../oauth/revocation.ts'
-import { createLogger } from '../../platform/logging/logger.ts'
 import { publisherKey, REVOCATION_FIELD, revocationStream } from '../../platform/redis/revocation-keys.ts'
 import { openSharedRedis } from '../../platform/redis/shared-redis.ts'
 import { compileRateLimit } from '../../policy-engine/format/rate-limit.ts'
@@ -11,6 +10,7 @@ import { BASE_URL, POLICY, startGatewayUnderTest } from '../fixtures/a-gateway.t
 import { aRevocation } from '../fixtures/a-revocation.ts'
 import { startCluster } from '../fixtures/redis-cluster.ts'
 import { send } from '../fixtures/send.ts'
+import { SILENT_LOGGER } from '../fixtures/silent-logger.ts'
 import { startRedis } from '../fixtures/start-redis.ts'
 import { type ReceivedSpan, startTraceReceiver } from '../fixtures/trace-receiver.ts'
 import { until } from '../fixtures/until.ts'
@@ -24,7 +24,7 @@ t.test('gateways on a Redis Cluster enforce one limit together, and their keys u
   const open = async () => {
     const shared = await openSharedRedis({
       ...connection,
-      logger: createLogger({ level: 'silent', service: 'test' }),
+      logger: SILENT_LOGGER,
       tickMs: () => performance.now(),
       commandTimeoutMs: 20_000,
     })

@@ -13,15 +13,15 @@ import { createReloadMeter } from '../../../gateway/observability/reload-metrics
 import { createClientCertificateMeter, createTlsMetrics } from '../../../gateway/observability/tls-metrics.ts'
 import { createUpstreamTokenMeters } from '../../../gateway/observability/upstream-token-metrics.ts'
 import type { CircuitState } from '../../../platform/circuit-breaker.ts'
-import { createLogger } from '../../../platform/logging/logger.ts'
 import { type MetricJson, type MetricsJson, metricsOf } from '../../../platform/ops/metrics-format.ts'
 import { collectProcessMetrics } from '../../../platform/process/process-metrics.ts'
 import { listRepositoryFiles, readRepositoryFile } from '../../fixtures/repository-texts.ts'
+import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
 
 const ISSUER = 'https://issuer.example'
 /** The definition of a gauge: the class of prom-client, or one of the local functions that create gauges. */
 const GAUGE_DEFINITION = /(?:new Gauge\(\{\s*name: |\b(?:whenRead|ofEach|gauge)\(\s*)'(scopegate_\w+)'/g
-const LOGGER = createLogger({ level: 'silent', service: 'test' }, { write: () => undefined })
+const LOGGER = SILENT_LOGGER
 
 type WorkerFigures = {
   readonly state: CircuitState

@@ -2,8 +2,8 @@ import t from 'tap'
 import { applyToWorkers, type PolicyWorker } from '../../../gateway/cluster/apply-to-workers.ts'
 import type { ApplyOutcome } from '../../../gateway/snapshot/reload/policy-holder.ts'
 import { diagnostic, wholeFile } from '../../../platform/diagnostics/diagnostic.ts'
-import { createLogger } from '../../../platform/logging/logger.ts'
 import type { PolicySources } from '../../../policy-engine/load/policy-sources.ts'
+import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
 
 const ACTIVE = { hash: 'old' } as PolicySources
 const SOURCES = { hash: 'new' } as PolicySources
@@ -41,7 +41,7 @@ const applyTo = (ready: () => readonly PolicyWorker[], probeMs = 1_000) =>
     ready,
     active: ACTIVE,
     probeMs,
-    logger: createLogger({ level: 'silent', service: 'test' }),
+    logger: SILENT_LOGGER,
   })
 
 t.test('a worker that has applied invalid policies gets the active policies again', async (t) => {

@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { ConsoleSource } from '../../../gateway/console/console-source.ts'
 import { openConsole } from '../../../gateway/console/open-console.ts'
-import { createLogger } from '../../../platform/logging/logger.ts'
 import { aPolicyRoute } from '../../fixtures/a-policy-route.ts'
+import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
 
 t.test('the routes stay visible while no worker can reply', async (t) => {
   const policies = { active: { hash: 'first' }, states: [], failure: undefined }
@@ -15,7 +15,7 @@ t.test('the routes stay visible while no worker can reply', async (t) => {
   const console = openConsole({
     config: { name: 'API', management: { host: '127.0.0.1', port: 0 } },
     version: '0',
-    logger: createLogger({ level: 'silent', service: 'test' }),
+    logger: SILENT_LOGGER,
     sample: async () => [],
     checks: async () => [],
     describe: async () => described,

@@ -5,13 +5,13 @@ import { createMetrics } from '../../../gateway/observability/metrics.ts'
 import { createReloadMeter } from '../../../gateway/observability/reload-metrics.ts'
 import { createClientCertificateMeter, createTlsMetrics } from '../../../gateway/observability/tls-metrics.ts'
 import { createUpstreamTokenMeters } from '../../../gateway/observability/upstream-token-metrics.ts'
-import { createLogger } from '../../../platform/logging/logger.ts'
+import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
 
 const ISSUER = 'https://issuer.example'
 
 /** Each size has a different value, so that the tests detect values of a wrong metric. */
 function someMetrics() {
-  const logger = createLogger({ level: 'silent', service: 'test' }, { write: () => undefined })
+  const logger = SILENT_LOGGER
   const monitor = new OverloadMonitor({
     limits: {
       heap: { close: 1, refuse: 1 },

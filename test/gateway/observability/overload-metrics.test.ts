@@ -2,8 +2,8 @@ import { Registry } from 'prom-client'
 import t from 'tap'
 import { OverloadMonitor } from '../../../gateway/limits/overload/overload-monitor.ts'
 import { addOverloadMetrics } from '../../../gateway/observability/overload-metrics.ts'
-import { createLogger } from '../../../platform/logging/logger.ts'
 import { seriesOf } from '../../fixtures/series-of.ts'
+import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
 
 /** `loopMs` is the measured delay of the event loop. */
 function overloadMetrics(loopMs: number) {
@@ -16,7 +16,7 @@ function overloadMetrics(loopMs: number) {
     },
     read: () => reading,
     collectGarbage: () => undefined,
-    logger: createLogger({ level: 'silent', service: 'test' }, { write: () => undefined }),
+    logger: SILENT_LOGGER,
   })
   monitor.measure()
   const registry = new Registry()

@@ -9,12 +9,12 @@ import {
 import type { JwtConfig } from '../../../gateway/tokens/issuer-config.ts'
 import { staleIfErrorOf } from '../../../gateway/tokens/open-tokens.ts'
 import { resolveIssuer } from '../../../gateway/tokens/resolve-issuer.ts'
-import { createLogger } from '../../../platform/logging/logger.ts'
 import { openSharedRedis } from '../../../platform/redis/shared-redis.ts'
 import { aClock } from '../../fixtures/a-clock.ts'
 import { aJwtIssuerConfig } from '../../fixtures/a-jwt-config.ts'
 import { startJwtIssuer } from '../../fixtures/a-jwt-issuer.ts'
 import { startIssuer } from '../../fixtures/an-issuer.ts'
+import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
 import { startRedis } from '../../fixtures/start-redis.ts'
 import { until } from '../../fixtures/until.ts'
 
@@ -136,7 +136,7 @@ t.test('a status from another gateway does not extend maxRevocationDelay', async
   const server = await startRedis({ folder: t.testdir() })
   const redis = await openSharedRedis({
     url: server.url,
-    logger: createLogger({ level: 'silent', service: 'gateway' }),
+    logger: SILENT_LOGGER,
     tickMs: () => performance.now(),
     commandTimeoutMs: 20_000, // long, because on a busy machine a slow Redis would count as failed
   })

@@ -3,6 +3,7 @@ import t from 'tap'
 import { createFailureLog } from '../../../platform/logging/failure-log.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
 import { aClock } from '../../fixtures/a-clock.ts'
+import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
 
 const FAILED = { event: 'upstream_failed', message: 'an upstream did not send a complete response' }
 
@@ -179,7 +180,7 @@ t.test('failed() repeats all fields in the count', async (t) => {
 t.test('close() cancels the interval of each kind', async (t) => {
   const cancelled: number[] = []
   let started = 0
-  const logger = createLogger({ level: 'silent', service: 'test' })
+  const logger = SILENT_LOGGER
   const failures = createFailureLog(logger, () => {
     const interval = ++started
     return () => cancelled.push(interval)

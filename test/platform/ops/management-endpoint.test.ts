@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap'
-import { createLogger } from '../../../platform/logging/logger.ts'
 import type { ManagementEndpoint } from '../../../platform/ops/management-endpoint.ts'
 import { startOpsServer } from '../../../platform/ops/ops-server.ts'
 import { sendBytes } from '../../fixtures/send-bytes.ts'
+import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
 
 async function start(t: Test, ...endpoints: readonly ManagementEndpoint[]): Promise<string> {
   return startAt(t, '127.0.0.1', endpoints)
@@ -17,7 +17,7 @@ async function startAt(t: Test, host: string, endpoints: readonly ManagementEndp
     metrics: async () => [],
     checks: () => [],
     endpoints,
-    logger: createLogger({ level: 'silent', service: 'test' }),
+    logger: SILENT_LOGGER,
   })
   t.teardown(() => server.close())
   return server.url

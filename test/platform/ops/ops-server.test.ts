@@ -13,6 +13,7 @@ import {
   startOpsServer,
 } from '../../../platform/ops/ops-server.ts'
 import { sendBytes } from '../../fixtures/send-bytes.ts'
+import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
 
 const PATHS = ['/livez', '/readyz', '/readyz?verbose', '/metrics', '/version', '/nothing', '/%zz']
 
@@ -29,7 +30,7 @@ async function start(
     version: '0',
     metrics: async () => [],
     checks: () => checks,
-    logger: createLogger({ level: 'silent', service: 'test' }),
+    logger: SILENT_LOGGER,
   })
   t.teardown(() => server.close())
   return server.url

@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../../platform/logging/logger.ts'
 import { startOpsServer } from '../../../platform/ops/ops-server.ts'
 import { type Console, createConsole, MAX_STREAMS } from '../../../platform/pages/console.ts'
 import { type ConsolePage, live } from '../../../platform/pages/console-page.ts'
 import { html } from '../../../platform/pages/html.ts'
 import { send } from '../../fixtures/send.ts'
+import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
 
 const HOSTILE = `"'><script>alert(1)</script><img src=x onerror=alert(1)>`
 
@@ -33,7 +33,7 @@ const PAGE: ConsolePage<{ readonly value: string }> = {
 }
 
 async function start(t: Test): Promise<{ readonly url: string; readonly console: Console }> {
-  const logger = createLogger({ level: 'silent', service: 'test' })
+  const logger = SILENT_LOGGER
   const console = createConsole({ name: `API ${HOSTILE}`, version: '1.2.3', pages: [PAGE], logger })
   const server = await startOpsServer({
     host: '127.0.0.1',

@@ -5,17 +5,17 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
-import { createLogger } from '../../../platform/logging/logger.ts'
 import { openTracing } from '../../../platform/tracing/open-tracing.ts'
 import { readTracingSettings } from '../../../platform/tracing/tracing-settings.ts'
 import { aCertificate } from '../../fixtures/a-certificate.ts'
 import { documentedBlock } from '../../fixtures/repository-texts.ts'
+import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
 import { startTraceReceiver } from '../../fixtures/trace-receiver.ts'
 import { until } from '../../fixtures/until.ts'
 
 type Environment = Readonly<Record<string, string>>
 
-const LOGGER: Parameters<typeof openTracing>[0]['logger'] = createLogger({ level: 'silent', service: 'test' })
+const LOGGER: Parameters<typeof openTracing>[0]['logger'] = SILENT_LOGGER
 
 function open(env: Environment, registry = new Registry(), logger = LOGGER) {
   return openTracing({ config: undefined, env, serviceName: 'test', version: '0', registry, logger })

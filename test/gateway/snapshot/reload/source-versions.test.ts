@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { openSourceVersions } from '../../../../gateway/snapshot/reload/source-versions.ts'
-import { createLogger } from '../../../../platform/logging/logger.ts'
 import type { SourceState } from '../../../../policy-engine/load/load-policy-sources.ts'
 import type { PolicyFolder, PolicySources } from '../../../../policy-engine/load/policy-sources.ts'
+import { SILENT_LOGGER } from '../../../fixtures/silent-logger.ts'
 
-const logger = createLogger({ level: 'silent', service: 'test' })
+const logger = SILENT_LOGGER
 
 function aDataDir(t: Test): string {
   const dir = mkdtempSync(join(tmpdir(), 'scopegate-versions-'))

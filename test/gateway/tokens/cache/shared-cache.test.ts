@@ -6,11 +6,11 @@ import t, { type Test } from 'tap'
 import type { SharedLookupResult } from '../../../../gateway/tokens/cache/shared-cache.ts'
 import { createIntrospector } from '../../../../gateway/tokens/introspection/introspect.ts'
 import { isMarkedRevoked } from '../../../../gateway/tokens/revocation/revoked-tokens.ts'
-import { createLogger } from '../../../../platform/logging/logger.ts'
 import { revokedKey } from '../../../../platform/redis/revocation-keys.ts'
 import { openSharedRedis } from '../../../../platform/redis/shared-redis.ts'
 import { startIssuer, type TestIssuer } from '../../../fixtures/an-issuer.ts'
 import { introspectionOptions } from '../../../fixtures/introspection-options.ts'
+import { SILENT_LOGGER } from '../../../fixtures/silent-logger.ts'
 import { startRedis } from '../../../fixtures/start-redis.ts'
 import { until } from '../../../fixtures/until.ts'
 
@@ -36,7 +36,7 @@ async function aGateway(
 ) {
   const clock = { aheadMs: 0 }
   const results: SharedLookupResult[] = []
-  const logger = createLogger({ level: 'silent', service: 'gateway' })
+  const logger = SILENT_LOGGER
   const shared = await openSharedRedis({
     url: redis.url,
     logger,
