@@ -69,9 +69,12 @@ async function scopegate(fastify: FastifyInstance, options: ScopegateOptions): P
     if (isUpgrade(request.raw)) closeAfter(request.raw, reply.raw)
     serving.handle(request.raw, reply.raw)
   })
-  fastify.addHook('onSend', async (request, reply) => {
+  fastify.addHook('onSend', async (request, reply, payload) => {
     const context = allowed.get(request)
-    if (context !== undefined) shapeReply(reply, context)
+    if (context === undefined) return payload
+    const body = isUnusedResponse(payload) ? takeBody(reply, payload) : payload
+    shapeReply(reply, context)
+    return body
   })
   fastify.addHook('onClose', async () => {
     stopReloading()
@@ -142,11 +145,25 @@ function describe({ route, caller, requestId, clientAddress }: ShapedContext): S
   })
 }
 
+/** Returns whether a handler returned a `Response` of any implementation of the Fetch API. Fastify rejects a used body. */
+function isUnusedResponse(payload: unknown): payload is Response {
+  return Object.prototype.toString.call(payload) === '[object Response]' && !(payload as Response).bodyUsed
+}
+
+/** Applies the status and the headers of a `Response` to the reply. Fastify would apply them after this hook. */
+function takeBody(reply: FastifyReply, response: Response): Response['body'] {
+  reply.code(response.status)
+  for (const [name, value] of response.headers) reply.header(name, value)
+  return response.body
+}
+
 /** Applies the response rules of the gateway to a response of the service. */
 function shapeReply(reply: FastifyReply, context: ShapedContext): void {
   const headers: Record<string, string | string[]> = {}
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (value !== undefined) headers[name] = Array.isArray(value) ? value : String(value)
+    // After removeHeader('transfer-encoding'), Node.js would send a stream without a length and without chunks.
+    if (name === 'transfer-encoding') continue
     reply.removeHeader(name)
     reply.raw.removeHeader(name)
   }

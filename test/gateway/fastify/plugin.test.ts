@@ -1,10 +1,12 @@
 import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import t from 'tap'
 import scopegate from '../../../gateway/fastify/plugin.ts'
 import { RICHER_POLICY, startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
 import { startFastifyService } from '../../fixtures/a-fastify-service.ts'
+import { POLICY } from '../../fixtures/a-gateway.ts'
 import {
   type Case,
   everySpelling,
@@ -221,6 +223,65 @@ t.test('the plugin rejects an invalid configuration with the messages of scopega
     await t.rejects(Promise.resolve(app.register(scopegate, options)), { message })
     await app.close()
   }
+})
+
+t.test('a response with the header Transfer-Encoding keeps its end', async (t) => {
+  const { url } = await startFastifyService(t, {
+    routes: (app) => {
+      app.get('/pub/reply', async (_request, reply) =>
+        reply.header('transfer-encoding', 'chunked').send(Readable.from(['a', 'b'])),
+      )
+      app.get('/pub/raw', async (_request, reply) => {
+        reply.raw.setHeader('transfer-encoding', 'chunked')
+        return reply.send(Readable.from(['a', 'b']))
+      })
+    },
+  })
+  for (const path of ['/pub/reply', '/pub/raw']) {
+    const first = `GET ${path} HTTP/1.1\r\nHost: api.test\r\n\r\n`
+    const { text, statuses } = await sendBytes(url, `${first}${first.trim()}\r\nConnection: close\r\n\r\n`)
+    t.same(statuses, [200, 200], path)
+    t.equal(text.match(/\r\n1\r\na\r\n1\r\nb\r\n0\r\n\r\n/g)?.length, 2, path)
+    t.equal(text.match(/transfer-encoding: chunked/gi)?.length, 2, path)
+  }
+})
+
+t.test('the rules for response headers apply to a Response of the Fetch API', async (t) => {
+  const { url } = await startFastifyService(t, {
+    policy: POLICY.replace(
+      'anonymous: allow',
+      'anonymous: allow, headers: { response: { remove: [X-Debug] } }',
+    ),
+    routes: (app) => {
+      const headers = [
+        ['x-debug', 'internal'],
+        ['x-request-id', 'of-the-service'],
+        ['access-control-allow-origin', 'https://evil.test'],
+        ['set-cookie', 'a=1'],
+        ['set-cookie', 'b=2'],
+      ] as [string, string][]
+      app.get('/pub/body', async () => new Response('text', { status: 201, headers }))
+      app.get('/pub/empty', async () => new Response(null, { status: 204, headers }))
+      app.get('/pub/used', async () => {
+        const response = new Response('text', { headers })
+        await response.text()
+        return response
+      })
+    },
+  })
+  for (const [path, status, text] of [
+    ['/pub/body', 201, 'text'],
+    ['/pub/empty', 204, ''],
+  ] as const) {
+    const response = await send(url + path)
+    t.equal(response.status, status)
+    t.equal(response.text, text)
+    t.equal(response.headers.get('x-debug'), null)
+    t.not(response.headers.get('x-request-id'), 'of-the-service')
+    t.equal(response.headers.get('access-control-allow-origin'), '*')
+    t.same(response.headers.getSetCookie(), ['a=1', 'b=2'])
+  }
+  t.equal((await send(`${url}/pub/used`)).status, 500)
 })
 
 t.test('the plugin names a missing option', async (t) => {
