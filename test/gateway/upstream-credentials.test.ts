@@ -229,6 +229,9 @@ t.test('a changed file takes effect, and a vanished or invalid file keeps the la
     await send(`${gateway.url}/pub/x`)
     return upstream.seen('x-api-key')[0] === next
   })
+  upstream.reply(OK_REPLY.replace('\r\n\r\n', `\r\nx-debug: ${secret}\r\nx-other: ${next}\r\n\r\n`))
+  const { headers } = await send(`${gateway.url}/pub/x`)
+  t.same([headers.get('x-debug'), headers.get('x-other')], [null, null], 'both secrets can be valid')
   t.equal(await usable(1), true)
 
   writeFileSync(file, `${makeSecret()}\r\nx-auth-subject: root`)

@@ -81,6 +81,9 @@ export function openSecretCredential(
   const name = kind === 'header' ? config.name : 'authorization'
   let secret = config.secret
   let header = toHeader(config, name, secret)
+  let current = searchedParts(secret, header)
+  /** The parts of the current secret and of its predecessor, which can still be valid. */
+  let searched = current
   files.follow({
     setting,
     file,
@@ -89,6 +92,9 @@ export function openSecretCredential(
       if (read === secret) return undefined
       secret = read
       header = toHeader(config, name, secret)
+      const earlier = current
+      current = searchedParts(secret, header)
+      searched = [...current, ...earlier]
       return {}
     },
   })
@@ -100,16 +106,14 @@ export function openSecretCredential(
     pending: undefined,
     retryAfterSeconds: 1,
     rejected: () => undefined,
-    reveals: (text) =>
-      [secret, withoutScheme(header[1])].some(
-        (part) => part.length >= SEARCHED_LENGTH && text.includes(part),
-      ),
+    reveals: (text) => searched.some((part) => text.includes(part)),
   }
 }
 
 /** An upstream can repeat a credential without the scheme of `Authorization`. RFC 9110 section 11.4. */
-function withoutScheme(value: string): string {
-  return value.slice(value.indexOf(' ') + 1)
+function searchedParts(secret: string, [, value]: readonly [string, string]): readonly string[] {
+  const parts = [secret, value.slice(value.indexOf(' ') + 1)]
+  return parts.filter((part) => part.length >= SEARCHED_LENGTH)
 }
 
 function toHeader(config: SecretCredentialConfig, name: string, secret: string): readonly [string, string] {

@@ -46,6 +46,8 @@ export function openTokenCredential(options: {
 }): TokenCredential {
   const { upstream, client, secret, clock, meter } = options
   let header: readonly [string, string] | undefined
+  /** The current token and its predecessor, which can still be valid. */
+  let tokens: readonly string[] = []
   let fetchedTick = Number.NEGATIVE_INFINITY
   let expiresTick = Number.NEGATIVE_INFINITY
   let nextTick = 0
@@ -58,6 +60,7 @@ export function openTokenCredential(options: {
   function take({ token, lifetimeSeconds }: AccessToken, startedTick: number): void {
     const lifetimeMs = lifetimeSeconds * 1_000
     header = ['authorization', `Bearer ${token}`]
+    tokens = [token, ...tokens.slice(0, 1)]
     fetchedTick = startedTick
     expiresTick = startedTick + lifetimeMs - EXPIRY_MARGIN_MS
     meter.expiresAt(clock.nowMs() + expiresTick - clock.tickMs())
@@ -130,7 +133,7 @@ export function openTokenCredential(options: {
     get retryAfterSeconds() {
       return Math.max(1, Math.ceil((nextTick - clock.tickMs()) / 1_000))
     },
-    reveals: (text) => header !== undefined && text.includes(header[1].slice('Bearer '.length)),
+    reveals: (text) => tokens.some((token) => text.includes(token)),
     rejected() {
       // After a failed fetch, only the timer starts the next fetch.
       if (failures === 0 && clock.tickMs() - fetchedTick >= REJECTED_AGE_MS) fetchNow()

@@ -281,8 +281,11 @@ t.test('the gateway renews a token before its expiry, and with one request at a 
   clock.pass(1_000)
   credential.rejected()
   t.match(credential.header, ['authorization', /^Bearer token-1-/], 'the earlier token stays meanwhile')
+  const [, earlier = ''] = credential.header ?? []
   await settled()
   t.match(credential.header, ['authorization', /^Bearer token-2-/])
+  t.equal(credential.reveals(`key=${earlier}`), true, 'the earlier token is still valid')
+  t.equal(credential.reveals('key='), false)
   t.equal(endpoint.requests.length, 2)
   t.equal(clock.timers.size, 1)
 })
