@@ -22,7 +22,8 @@ export type CheckRequest = {
   readonly sourceAddress: string
 }
 
-const NAME = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
+/** Also matches pseudo-headers, such as `:path`. */
+const NAME = /^:?[!#$%&'*+\-.^_`|~0-9a-z]+$/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters end or split a header
 const INVALID_VALUE = /[\x00\r\n]/
 /** Envoy forwards the body. The call has only its description. */
@@ -57,9 +58,10 @@ export function decodeCheckRequest(message: Buffer): CheckRequest {
   }
   const headers: string[] = []
   for (const [name, value] of [...readRepeated(http, 3).map(readHeader), ...rawHeaders]) {
-    if (name in sent && sent[name] !== value)
-      throw new MalformedMessage(`the header ${name} contradicts the request`)
-    if (!name.startsWith(':') && !BODY_HEADERS.has(name)) headers.push(name, value)
+    if (name.startsWith(':')) {
+      if (name in sent && sent[name] !== value)
+        throw new MalformedMessage(`the header ${name} contradicts the request`)
+    } else if (!BODY_HEADERS.has(name)) headers.push(name, value)
   }
   return { method, path, host, headers, sourceAddress }
 }
@@ -97,14 +99,13 @@ function readText(message: Buffer | undefined, path: readonly number[]): string 
 function readHeader(entry: Buffer): readonly [name: string, value: string] {
   const name = readText(entry, [1]) ?? ''
   const value = readText(entry, [3]) ?? readText(entry, [2]) ?? ''
-  if (!NAME.test(name.replace(/^:/, '')) || INVALID_VALUE.test(value))
-    throw new MalformedMessage('a header is not valid')
+  if (!NAME.test(name) || INVALID_VALUE.test(value)) throw new MalformedMessage('a header is not valid')
   return [name, value]
 }
 
 /**
  * Encodes the reply of the pipeline as a `CheckResponse`. Envoy applies each header instead of headers with the same
- * name.
+ * name, except Vary: the response of the upstream also depends on the headers that the upstream names.
  */
 export function encodeCheckResponse({ status, headers, body }: TextReply): Buffer {
   return status === 200 ? encodeAllowed(headers) : encodeDenied(status, headers, body)
@@ -121,7 +122,7 @@ function encodeAllowed(headers: readonly string[]): Buffer {
     if (name === HEADERS_TO_REMOVE) for (const one of value.split(',')) fields.push(encodeField(5, one))
     else if (name.startsWith('x-auth-')) fields.push(encodeHeader(2, name, value))
     // A response to the client can be cached, unlike the decision.
-    else if (name !== 'cache-control') fields.push(encodeHeader(6, name, value))
+    else if (name !== 'cache-control') fields.push(encodeHeader(6, name, value, name === 'vary'))
   }
   // A `google.rpc.Status` without a code is OK.
   return Buffer.concat([encodeField(1, []), encodeField(3, fields)])
@@ -135,12 +136,12 @@ function encodeDenied(status: number, headers: readonly string[], body = ''): Bu
 }
 
 /**
- * Encodes a `HeaderValueOption`. The field `append` is an empty message, which means false. Without this field, some
- * versions of Envoy append the value to a header of the client.
+ * Encodes a `HeaderValueOption`. The field `append` is always present. Without this field, some versions of Envoy append
+ * the value to a header of the client. An empty message means false.
  */
-function encodeHeader(number: number, name: string, value: string): Buffer {
+function encodeHeader(number: number, name: string, value: string, isAppended = false): Buffer {
   const header = encodeField(1, [encodeField(1, name), encodeField(2, value)])
-  return encodeField(number, [header, encodeField(2, [])])
+  return encodeField(number, [header, encodeField(2, isAppended ? [encodeInteger(1, 1)] : [])])
 }
 
 function* pairs(headers: readonly string[]): Generator<readonly [name: string, value: string]> {

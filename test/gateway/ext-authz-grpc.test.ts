@@ -79,6 +79,8 @@ t.test('a preflight gets the response of the proxy, and an allowed call has its 
   const allowed = await ask('GET', '/api/courses', { headers: { origin: 'https://app.example' } }, 'good')
   t.equal(allowed.headers.get('access-control-allow-origin'), '*')
   t.match(allowed.headers.get('access-control-expose-headers'), /WWW-Authenticate/)
+  const listed = await ask('GET', '/api/listed', { headers: { origin: 'https://app.example' } }, 'good')
+  t.equal(listed.headers.get('vary'), 'Origin')
   t.equal(upstream.requests.length, 0)
 })
 
@@ -223,6 +225,7 @@ t.test('a target whose bytes Envoy replaced is denied', async (t) => {
   t.equal(await decide(open), 400, 'without the headers of the client')
   t.equal(await decide(open, [[':path', open]]), 200, 'the client sent exclamation marks')
   t.equal(await decide('/pub/%21?a=!'), 200)
+  t.equal(await decide('/pub/x', [['constructor', 'a']]), 200, 'the name of a member of each object')
 })
 
 t.test('the body that Envoy forwards has no effect on the decision', async (t) => {
