@@ -98,6 +98,10 @@ export function testBrowserClients(
         t.equal(reply.status, status, path)
         t.same(corsHeaders(reply), ingress.responses ?? corsHeaders(direct), path)
       }
+      const other = { token: 'good', headers: { origin: 'https://other.example' } }
+      const { headers } = await send(`${url}/api/listed`, other)
+      for (const name of ['access-control-allow-origin', 'access-control-allow-credentials'])
+        t.equal(headers.get(name), null, `${name} for an origin that the policy does not allow`)
     },
   )
 }

@@ -3,6 +3,9 @@ import { connect } from 'node:http2'
 import { join } from 'node:path'
 import t from 'tap'
 import { startDecisionEndpoint } from '../../fixtures/a-decision-endpoint.ts'
+import { OK_REPLY } from '../../fixtures/recording-upstream.ts'
+import { send } from '../../fixtures/send.ts'
+import { testBrowserClients } from './browser-clients.ts'
 import { EXAMPLES, startExample, testIngress } from './ingress.ts'
 
 const program = process.env['SCOPEGATE_ENVOY']
@@ -35,5 +38,20 @@ for (const [name, protocol, file] of [
     t.equal(await get('/pub/%21?a=!'), 200)
     t.equal(await get('/pub/!'), protocol === 'ext-authz-grpc' ? 200 : 400)
   })
-  testIngress({ name, protocol, hasHeaderPatterns: true, command })
+  t.test(`${name} appends Vary to the header of the upstream`, async (t) => {
+    const { decisions, gateway, upstream } = await startDecisionEndpoint(t, protocol)
+    const example = { name, command, folder: join(EXAMPLES, 'envoy') }
+    const url = await startExample(t, example, {
+      decisions,
+      gateway: gateway.url,
+      upstream: upstream.url,
+    })
+    upstream.reply(OK_REPLY.replace('\r\n', '\r\nvary: Accept-Encoding\r\n'))
+    const request = { token: 'good', headers: { origin: 'https://app.example' } }
+    const { headers } = await send(`${url}/api/listed`, request)
+    t.same(headers.get('vary')?.split(/, ?/), ['Accept-Encoding', 'Origin'])
+  })
+  const ingress = { name, protocol, hasHeaderPatterns: true, command }
+  testIngress(ingress)
+  testBrowserClients({ ...ingress, fence: 'envoy' })
 }
