@@ -60,6 +60,28 @@ t.test('the page of issuers shows the keys before and after a rotation, with hos
   t.notMatch(text, String(jwk['n']), 'no key material')
 })
 
+t.test('a card counts one response of an introspection endpoint in the singular', async (t) => {
+  const page = issuersPage({
+    config: { issuers: [aJwtIssuerConfig('https://issuer.test')] },
+    history: async () => createHistory(0),
+    decisions: { keys: async () => ({ byIssuer: new Map(), processes: 1 }) },
+    nowMs: () => 0,
+  } as unknown as ConsoleState)
+  const query = new URLSearchParams()
+  const {
+    issuers: [issuer],
+    ...rest
+  } = (await page.data(query)) ?? { issuers: [] }
+  for (const [answered, text] of [
+    [1, '1 response, 0 failed'],
+    [2, '2 responses, 0 failed'],
+  ] as const) {
+    const row = { ...issuer, introspection: { answered, failed: 0, waiting: 0 } }
+    const data = { ...rest, issuers: [row] } as Parameters<typeof page.render>[0]
+    t.match(page.render(data, query).toString(), text)
+  }
+})
+
 t.test('a key that only some workers have is marked', async (t) => {
   const { keys } = readJwks(
     { keys: ['a', 'b'].map((kid) => aKey('ES256', kid).jwk) },

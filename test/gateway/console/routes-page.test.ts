@@ -22,12 +22,14 @@ const TESTS = {
 }
 
 const history = createHistory(0)
-const page = routesPage({
-  policies: { active: { hash: 'h' } },
-  history: async () => history,
-  describe: async () => ({ hash: 'h', routes: ROUTES, unavailable: [], implication: {} }),
-  testSummary: async () => TESTS,
-} as unknown as ConsoleState)
+const pageOf = (routes: typeof ROUTES) =>
+  routesPage({
+    policies: { active: { hash: 'h' } },
+    history: async () => history,
+    describe: async () => ({ hash: 'h', routes, unavailable: [], implication: {} }),
+    testSummary: async () => TESTS,
+  } as unknown as ConsoleState)
+const page = pageOf(ROUTES)
 
 async function list(query: string) {
   const data = await page.data(new URLSearchParams(query))
@@ -49,6 +51,18 @@ t.test('the list of 10,000 routes has pages', async (t) => {
   t.ok(markup.length < 60_000, `${markup.length} characters`)
   t.match(markup, '/console/routes?page=3&#38;scope=courses')
   t.match(markup, '/console/routes?page=1&#38;scope=courses')
+})
+
+t.test('the list counts one route in the singular', async (t) => {
+  for (const [routes, text] of [
+    [ROUTES.slice(0, 1), '<p>1 of 1 route. '],
+    [ROUTES.slice(0, 2), '<p>2 of 2 routes. '],
+  ] as const) {
+    const one = pageOf(routes)
+    const query = new URLSearchParams()
+    const data = await one.data(query)
+    t.match(data && one.render(data, query).toString(), text)
+  }
 })
 
 t.test('the list of routes has filters, which can be combined', async (t) => {

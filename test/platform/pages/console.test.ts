@@ -3,7 +3,9 @@ import { request } from 'node:http'
 import t, { type Test } from 'tap'
 import { startOpsServer } from '../../../platform/ops/ops-server.ts'
 import { type Console, createConsole, MAX_STREAMS } from '../../../platform/pages/console.ts'
+import type { ConsoleAccess } from '../../../platform/pages/console-access.ts'
 import { type ConsolePage, live } from '../../../platform/pages/console-page.ts'
+import type { ConsoleSessions } from '../../../platform/pages/console-sessions.ts'
 import { html } from '../../../platform/pages/html.ts'
 import { send } from '../../fixtures/send.ts'
 import { SILENT_LOGGER } from '../../fixtures/silent-logger.ts'
@@ -32,9 +34,13 @@ const PAGE: ConsolePage<{ readonly value: string }> = {
   },
 }
 
-async function start(t: Test): Promise<{ readonly url: string; readonly console: Console }> {
+async function start(
+  t: Test,
+  access?: ConsoleAccess,
+): Promise<{ readonly url: string; readonly console: Console }> {
   const logger = SILENT_LOGGER
-  const console = createConsole({ name: `API ${HOSTILE}`, version: '1.2.3', pages: [PAGE], logger })
+  const about = { name: `API ${HOSTILE}`, version: '1.2.3' }
+  const console = createConsole({ ...about, pages: [PAGE], logger, ...(access && { access }) })
   const server = await startOpsServer({
     host: '127.0.0.1',
     port: 0,
@@ -222,4 +228,22 @@ t.test('an exception in a page ends its live updates, and other requests get res
   t.equal(await events.ended, undefined)
   t.equal((await send(`${url}/console/thing`)).status, 500)
   t.equal((await send(`${url}/livez`)).status, 200)
+})
+
+t.test('the page of a limited sign-in counts the remaining seconds', async (t) => {
+  for (const [retryAfterSeconds, text] of [
+    [1, 'Try again in 1 second.'],
+    [2, 'Try again in 2 seconds.'],
+  ] as const) {
+    const sessions: ConsoleSessions = {
+      find: () => undefined,
+      signIn: async () => ({ rejected: 'throttled', retryAfterSeconds }),
+      signOut: () => '',
+      verifyForm: () => false,
+    }
+    const { url } = await start(t, { sessions, setting: 'management.adminTokenFile' })
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', origin: url }
+    const response = await send(`${url}/console/sign-in`, { method: 'POST', headers, body: 'token=wrong' })
+    t.match(response, { status: 429, text })
+  }
 })
