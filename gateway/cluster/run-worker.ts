@@ -17,15 +17,14 @@ import type { SupervisorMessage, WorkerMessage } from './worker-messages.ts'
  * @throws {BootError} for invalid policies, or an address that is not available.
  */
 export async function runWorker(options: GatewayOptions): Promise<(reason: string) => void> {
+  // The supervisor can stop a worker that does not serve requests yet.
+  const stopRequested = awaitMessage('stop')
   const initial = await awaitMessage('begin')
   const serving = await createGatewayRuntime({ ...options, ...initial })
   const { config, logger } = options
   const takeSample = createSampler(serving.registry)
-  let stopping = false
 
   async function stop(how: ShutdownOptions['how']): Promise<void> {
-    if (stopping) return
-    stopping = true
     await serving.close({ how, pollListener })
     // Connections in transit to this process go back to the supervisor, which hands the connections to another worker.
     const leave = awaitMessage('leave')
@@ -47,7 +46,6 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
   }
 
   process.on('message', async (message: SupervisorMessage) => {
-    if (message.kind === 'stop') await stop(message.how)
     if (message.kind === 'apply') {
       let outcome: ApplyOutcome | undefined
       try {
@@ -94,6 +92,7 @@ export async function runWorker(options: GatewayOptions): Promise<(reason: strin
     url: serving.url,
     policies: { hash, routes: routes.length, states, locations },
   })
+  void stopRequested.then(({ how }) => stop(how))
   return (reason) => sendMessage({ kind: 'replace', reason })
 }
 

@@ -1,39 +1,21 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { writeSoakConfig } from '../../../bench/soak/write-soak-config.ts'
 import { applyToWorkers } from '../../../gateway/cluster/apply-to-workers.ts'
-import { forkWorker, type WorkerProcess } from '../../../gateway/cluster/fork-worker.ts'
-import { readPolicySources } from '../../../gateway/snapshot/reload/read-policy-sources.ts'
+import type { WorkerProcess } from '../../../gateway/cluster/fork-worker.ts'
 import { createLogger } from '../../../platform/logging/logger.ts'
-import { findFreePort } from '../../../platform/net/find-free-port.ts'
 import { findFieldFaults } from '../../fixtures/find-field-faults.ts'
+import { forkWorkers } from '../../fixtures/fork-workers.ts'
 import { until } from '../../fixtures/until.ts'
 
 /** The supervisor sends a probe each second. */
 const PROBE_MS = 50
 
-/** Starts two workers with the test as their supervisor. Returns new policies for them. */
+/** Starts two workers. Returns new policies for them. */
 async function startWorkers(t: Test) {
-  const folder = t.testdir()
-  writeSoakConfig({ folder, upstream: 'http://127.0.0.1:1', settings: { log: { level: 'silent' } } })
-  const policiesDir = join(folder, 'policies')
-  const locations = { policiesDir, scopesFile: join(folder, 'scopes.yaml'), presetsFile: undefined }
-  const active = await readPolicySources(locations)
-  process.env['SCOPEGATE_CONFIG_DIR'] = folder
-  const port = await findFreePort('127.0.0.1')
-  const init = { assertionKey: undefined, policies: active, validVersions: [] }
-  const workers = [1, 2].map(() => forkWorker(port, init, () => undefined))
-  delete process.env['SCOPEGATE_CONFIG_DIR']
-  t.teardown(async () => {
-    for (const worker of workers) worker.kill()
-    await Promise.all(workers.map(({ ended }) => ended))
-  })
+  const { workers, active, policy, readSources } = await forkWorkers(t, 2)
   await Promise.all(workers.map(({ ready }) => ready))
-
-  const policy = join(policiesDir, 'soak.policy.yaml')
   writeFileSync(policy, readFileSync(policy, 'utf8').replace('/pub/**', '/new/**'))
-  const sources = await readPolicySources(locations)
+  const sources = await readSources()
   const lines: Readonly<Record<string, unknown>>[] = []
   const logger = createLogger(
     { level: 'info', service: 'gateway' },
