@@ -96,6 +96,6 @@ function chooseOutcome(replies: readonly Reply[]): Outcome {
     outcomes.find(({ result }) => result === 'applied') ??
     outcomes[0]
   if (outcome !== undefined) return outcome
-  if (replies.length === 0) return { result: 'failed', failure: 'no_worker_ready' }
-  return { result: 'failed', failure: replies.includes('defect') ? 'internal_error' : 'workers_exited' }
+  if (replies.length === 0) return { result: 'not_checked', failure: 'no_worker_ready' }
+  return { result: 'not_checked', failure: replies.includes('defect') ? 'internal_error' : 'workers_exited' }
 }

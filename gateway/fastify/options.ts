@@ -46,10 +46,10 @@ export type Scopegate = {
   /** Returns the readiness checks. */
   checks(): readonly { readonly name: string; readonly ok: boolean }[]
   /**
-   * Reloads the policies. Invalid policies change nothing. `failed`: the plugin could not check the policies. The log
+   * Reloads the policies. Invalid policies change nothing. `not_checked`: the plugin could not check the policies. The log
    * has the cause and the remedy.
    */
-  reload(): Promise<'applied' | 'unchanged' | 'broken' | 'failed'>
+  reload(): Promise<'applied' | 'unchanged' | 'broken' | 'not_checked'>
 }
 
 declare module 'fastify' {

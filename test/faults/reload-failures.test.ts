@@ -61,7 +61,7 @@ t.test('a reload during which all workers exit reports the cause and the remedy'
   t.match(await reload('/fatal'), {
     status: 503,
     json: {
-      result: 'failed',
+      result: 'not_checked',
       error: 'policies_not_checked',
       error_description: new RegExp(`${cause.source}.*${remedy.source}`),
       hash: before,
@@ -96,7 +96,7 @@ t.test('a reload that fails because of a defect of the workers has the status 50
   await whenServing(gateway, { without: [], workers: 2 })
   t.match(await reload('/defect'), {
     status: 500,
-    json: { result: 'failed', error: 'server_error', error_description: /Report the error/ },
+    json: { result: 'not_checked', error: 'server_error', error_description: /Report the error/ },
   })
   t.match(await logged('policy_reload_internal_error'), { level: 'error', pids: [Number, Number] })
   t.match(await logged('uncaught_exception'), { level: 'error' })

@@ -55,7 +55,7 @@ async function expectCleanExit(t: Test, { exited, workers, url, managementUrl, e
 const STOPPED = {
   status: 503,
   json: {
-    result: 'failed',
+    result: 'not_checked',
     error: 'policies_not_checked',
     error_description: /^The gateway shuts down.*at its start/,
   },

@@ -39,11 +39,11 @@ export type PolicyReloaderOptions = {
 }
 
 export type AppliedEverywhere = {
-  readonly outcome: ApplyOutcome | FailedOutcome
+  readonly outcome: ApplyOutcome | UncheckedOutcome
   readonly workers?: readonly WorkerReload[]
 }
 
-type FailedOutcome = { readonly result: 'failed'; readonly failure: ReloadFailure }
+type UncheckedOutcome = { readonly result: 'not_checked'; readonly failure: ReloadFailure }
 
 /** Reloads policies, one reload at a time. */
 export type PolicyReloader = {
@@ -104,7 +104,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
   async function runComplete(trigger: ReloadTrigger): Promise<ReloadReport> {
     const report = await run(trigger, trigger === 'watch')
     // The watch reads again after each change.
-    if (trigger === 'watch' || report.result === 'failed') return report
+    if (trigger === 'watch' || report.result === 'not_checked') return report
     // A partly written file often makes its source invalid. The writer may need more time.
     if (report.sources.some(({ errors }) => errors.length > 0)) await wait(settleMs)
     if ((await read()).hash === lastRead) return report
@@ -132,7 +132,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     }
     lastRead = sources.hash
     const { workers } = applied
-    if (applied.outcome.result === 'failed')
+    if (applied.outcome.result === 'not_checked')
       return fail(applied.outcome.failure, { trigger, startedMs, workers, uncheckedHash: sources.hash })
     // New workers of a rolling restart may have read the new policies already. The outcome is then `unchanged`,
     // although the active policies have changed.
@@ -216,7 +216,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     },
   ): ReloadReport {
     const report: ReloadReport = {
-      result: 'failed',
+      result: 'not_checked',
       failure,
       hash: active.hash,
       previousHash: undefined,

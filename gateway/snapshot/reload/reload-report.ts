@@ -18,9 +18,9 @@ export type WorkerReload = {
 }
 
 export type ReloadReport = {
-  /** `failed`: the gateway could not check the policies, so they can be valid. */
-  readonly result: ApplyOutcome['result'] | 'failed'
-  /** Undefined unless the result is `failed`. */
+  /** `not_checked`: the gateway could not check the policies, so they can be valid. */
+  readonly result: ApplyOutcome['result'] | 'not_checked'
+  /** Undefined unless the result is `not_checked`. */
   readonly failure: ReloadFailure | undefined
   /** Hash of the active policies. */
   readonly hash: string

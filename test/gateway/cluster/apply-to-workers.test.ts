@@ -98,7 +98,7 @@ t.test('policies that end all workers are not sent to the next workers', async (
     return [one.worker]
   }
   t.match(await applyTo(ready), {
-    outcome: { result: 'failed', failure: 'workers_exited' },
+    outcome: { result: 'not_checked', failure: 'workers_exited' },
     workers: [{ pid: 1, result: 'failed', hash: undefined }],
   })
   t.same(
@@ -110,14 +110,14 @@ t.test('policies that end all workers are not sent to the next workers', async (
 t.test('a defect in the workers, and missing workers, are other causes than an exit', async (t) => {
   const workers = [aWorker(1, exited), aWorker(2, () => 'defect')]
   t.match(await applyTo(() => workers.map(({ worker }) => worker)), {
-    outcome: { result: 'failed', failure: 'internal_error' },
+    outcome: { result: 'not_checked', failure: 'internal_error' },
     workers: [
       { pid: 1, result: 'failed' },
       { pid: 2, result: 'failed' },
     ],
   })
   t.same(await applyTo(() => []), {
-    outcome: { result: 'failed', failure: 'no_worker_ready' },
+    outcome: { result: 'not_checked', failure: 'no_worker_ready' },
     workers: [],
   })
 })

@@ -164,7 +164,7 @@ t.test('a defect keeps the active policies, and the next reload works', async (t
   })
   put('good-1')
   t.match(await reloader.reload('signal'), {
-    result: 'failed',
+    result: 'not_checked',
     failure: 'internal_error',
     hash: 'good-0',
     diagnostics: [],
@@ -185,7 +185,7 @@ t.test('a defect keeps the active policies, and the next reload works', async (t
 })
 
 const EXITED: AppliedEverywhere = {
-  outcome: { result: 'failed', failure: 'workers_exited' },
+  outcome: { result: 'not_checked', failure: 'workers_exited' },
   workers: [{ pid: 7, result: 'failed', hash: undefined }],
 }
 
@@ -195,7 +195,7 @@ t.test('policies that the workers could not check are not reported as invalid', 
   })
   put('good-1')
   t.match(await reloader.reload('endpoint'), {
-    result: 'failed',
+    result: 'not_checked',
     failure: 'workers_exited',
     workers: EXITED.workers,
   })
@@ -222,19 +222,20 @@ t.test('policies that the workers could not check are not reported as invalid', 
   t.match(reloader.failure, { problems: PROBLEMS, unchecked: undefined })
 
   put('good-1')
-  t.match(await reloader.reload('endpoint'), { result: 'failed' })
+  t.match(await reloader.reload('watch'), { result: 'not_checked' })
+  t.match(await reloader.reload('watch'), { result: 'not_checked' }, 'the watch tries again')
   put('good-0')
   t.match(await reloader.reload('watch'), { result: 'unchanged', failure: undefined })
   t.equal(reloader.failure, undefined)
-  t.match(counts, { failure: 3, restored: 1 })
+  t.match(counts, { failure: 4, restored: 1 })
   t.equal(events().at(-1), 'policy_restored')
 })
 
 t.test('a reload without a ready worker is no failure of the policies that are active', async (t) => {
   const { reloader, counts, events } = start({
-    apply: async () => ({ outcome: { result: 'failed', failure: 'no_worker_ready' }, workers: [] }),
+    apply: async () => ({ outcome: { result: 'not_checked', failure: 'no_worker_ready' }, workers: [] }),
   })
-  t.match(await reloader.reload('endpoint'), { result: 'failed', failure: 'no_worker_ready' })
+  t.match(await reloader.reload('endpoint'), { result: 'not_checked', failure: 'no_worker_ready' })
   t.same(events(), ['policy_reload_no_worker'])
   t.equal(counts.failure, 0)
   t.match(reloader.checks()[0], { detail: '1 routes, good-0' })
@@ -274,7 +275,7 @@ t.test('close() ends the wait of all callers, and the running reload adds no fai
   const { reloader, first, release, counts, lines, events } = await startHeld()
   const next = reloader.reload('signal')
   reloader.close()
-  const stopped = { result: 'failed', failure: 'stopping', hash: 'good-0' }
+  const stopped = { result: 'not_checked', failure: 'stopping', hash: 'good-0' }
   t.match(await first, stopped)
   t.match(await next, stopped)
   t.match(await reloader.reload('watch'), stopped)
