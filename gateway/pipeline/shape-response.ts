@@ -19,14 +19,26 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 ])
 
 const RATE_LIMIT_FIELDS: ReadonlySet<string> = new Set(['ratelimit', 'ratelimit-policy'])
+const CHALLENGE = 'www-authenticate'
 const CORS_PREFIX = 'access-control-'
 const SWITCHING_PROTOCOLS = 101
+
+/**
+ * Returns whether the upstream authenticates only the gateway. Its challenges then do not concern the token of the
+ * caller.
+ */
+export function authenticatesGateway({ route, services }: ForwardableContext): boolean {
+  const credential = services.forwards ? route.upstream.credential : undefined
+  if (credential === undefined) return false
+  return route.kind !== 'api' || !route.forwardsCredentials || credential.foldedName === 'authorization'
+}
 
 /**
  * Builds the headers of the response to the client from the headers of the upstream. Repeated headers such as
  * `Set-Cookie` stay repeated. On a route of a policy, drops the upstream's CORS headers and applies the header changes
  * of the policy. On a route with a rate limit, drops the upstream's rate limit headers. Drops headers that repeat the
- * credential of the gateway at the upstream. Appends the gateway's own headers last. A 101 response gets no CORS headers.
+ * credential of the gateway at the upstream, and challenges that concern this credential. Appends the gateway's own
+ * headers last. A 101 response gets no CORS headers.
  * Reads `request`, `canonical`, `route`, `requestId`, `rate`, `rateHeaders`, `policyHeaders` and `nonceHeaders`. Sets
  * nothing.
  * @returns name, value, name, value.
@@ -43,6 +55,7 @@ export function shapeResponse(
   const ownsRateLimit = context.rate !== undefined
   // In a server of another framework, a route can have no upstream.
   const credential = (route.upstream as Upstream | undefined)?.credential
+  const dropsChallenges = authenticatesGateway(context)
   const edit = route.kind === 'api' ? route.responseHeaders : undefined
   const shaped: string[] = []
   const nominated = nominatedHeaders(
@@ -55,6 +68,7 @@ export function shapeResponse(
     if (name === 'content-length' && status === 204) continue
     if (ownsRateLimit && RATE_LIMIT_FIELDS.has(name)) continue
     if (ownsCors && name.startsWith(CORS_PREFIX)) continue
+    if (dropsChallenges && name === CHALLENGE) continue
     if (edit?.drops(name) === true) continue
     if (credential !== undefined && foldHeaderName(name) === credential.foldedName) continue
     const value = headers[name]

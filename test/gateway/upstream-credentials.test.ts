@@ -127,8 +127,13 @@ t.test('a 401 for the credentials of the gateway is no challenge for the token o
     const forwarded = await send(`${gateway.url}/forwarded`, { token })
     t.equal(forwarded.status, forwardedStatus, 'only with the API key, the upstream gets the token too')
     t.equal(forwarded.headers.get('www-authenticate'), forwardedStatus === 401 ? challenge : null)
-    upstream.reply('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n')
-    t.equal((await send(`${gateway.url}/pub/x`, { token })).status, 403)
+    const stepUp = 'Bearer error="insufficient_scope", scope="of-the-gateway"'
+    upstream.reply(`HTTP/1.1 403 Forbidden\r\nwww-authenticate: ${stepUp}\r\ncontent-length: 0\r\n\r\n`)
+    const denied = await send(`${gateway.url}/pub/x`, { token })
+    t.equal(denied.status, 403)
+    t.equal(denied.headers.get('www-authenticate'), null)
+    const deniedToken = await send(`${gateway.url}/forwarded`, { token })
+    t.equal(deniedToken.headers.get('www-authenticate'), forwardedStatus === 401 ? stepUp : null)
   }
 })
 

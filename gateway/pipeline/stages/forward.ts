@@ -7,7 +7,7 @@ import { openWebsocket, reserveSession } from '../open-websocket.ts'
 import type { ShapedContext } from '../request-context.ts'
 import { startUpstreamSpan } from '../request-spans.ts'
 import { endBeforeBody, sendContinue } from '../send-reply.ts'
-import { shapeResponse } from '../shape-response.ts'
+import { authenticatesGateway, shapeResponse } from '../shape-response.ts'
 
 const CREDENTIALS_REJECTED: Rejection = Object.freeze({ rejected: 'upstream_credentials_rejected' })
 
@@ -71,13 +71,9 @@ export function forward(context: ShapedContext): Rejection | undefined {
  * Renews the credential of the gateway. The client gets the 401 only if the upstream has received the credentials of the
  * client. Otherwise the client would discard a valid token, because of the challenge.
  */
-function rejectionOf401({ route }: ShapedContext): Rejection | undefined {
-  const { credential } = route.upstream
-  if (credential === undefined) return undefined
-  credential.rejected()
-  const isForwarded =
-    route.kind === 'api' && route.forwardsCredentials && credential.foldedName !== 'authorization'
-  return isForwarded ? undefined : CREDENTIALS_REJECTED
+function rejectionOf401(context: ShapedContext): Rejection | undefined {
+  context.route.upstream.credential?.rejected()
+  return authenticatesGateway(context) ? CREDENTIALS_REJECTED : undefined
 }
 
 /** Asks the upstream for a response without a content coding, which the gateway can read. */
