@@ -232,10 +232,11 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
       const { exchanges, hasServed, idleMs, session, socket } = connection
       for (const exchange of exchanges) check(connection, exchange, nowMs)
       const openMs = hasServed ? IDLE_TIMEOUT_MS : HEAD_TIMEOUT_MS
-      const limitMs = session.closed ? CLOSE_TIMEOUT_MS : openMs
-      if (connection.streams.size > 0 || nowMs - idleMs <= limitMs) continue
-      // The client may never close its side of the connection.
-      if (session.closed) socket.destroy()
+      const isClosing = session.closed || session.destroyed
+      const limitMs = isClosing ? CLOSE_TIMEOUT_MS : openMs
+      if (exchanges.size > 0 || nowMs - idleMs <= limitMs) continue
+      // The client may never read the last frames, or never close its side of the connection.
+      if (isClosing) socket.destroy()
       else close(connection)
     }
   }
@@ -252,7 +253,9 @@ export function createHttp2Listener(options: Http2ListenerOptions): Http2Listene
   function check(connection: Connection, exchange: Exchange, nowMs: number): void {
     const { request, response } = exchange
     const { stream } = response
-    if (stream.writableLength === 0 || response.takenChunks !== exchange.takenChunks) {
+    // The end of a response can wait in nghttp2 until the client reads the frames of other streams.
+    const isWaiting = stream.writableLength > 0 || stream.writableEnded
+    if (!isWaiting || response.takenChunks !== exchange.takenChunks) {
       exchange.takenChunks = response.takenChunks
       exchange.takenMs = nowMs
     }

@@ -2,8 +2,12 @@ import { hash, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { type ClientHttp2Stream, constants } from 'node:http2'
 import type { Socket } from 'node:net'
+import { Duplex } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
+import { createHttp2Listener } from '../../../../gateway/server/http2/http2-listener.ts'
+import type { TlsOptions } from '../../../../gateway/server/tls/tls-server.ts'
 import { aCertificate } from '../../../fixtures/a-certificate.ts'
 import { POLICY } from '../../../fixtures/a-gateway.ts'
 import { startTlsGateway, type TlsGateway } from '../../../fixtures/a-tls-gateway.ts'
@@ -17,12 +21,15 @@ import {
   headersFrame,
   numberFrame,
   openFrameClient,
+  PREFACE,
   pseudoHeaders,
+  settingsFrame,
 } from '../../../fixtures/http2-frames.ts'
 import { OK_REPLY } from '../../../fixtures/recording-upstream.ts'
 import { until } from '../../../fixtures/until.ts'
 
 const INITIAL_WINDOW_SIZE = 4
+const MAX_WINDOW = 2 ** 31 - 1
 
 const PING = frame(FRAME.PING, 0, 0, Buffer.alloc(8))
 
@@ -244,6 +251,76 @@ t.test('the gateway closes a connection whose client does not close its side', a
   await ended
   advance(2_500)
   await whenReset(client)
+})
+
+t.test('the gateway closes a connection whose client reads nothing', async (t) => {
+  const { under, advance } = await startWithClock(t)
+  const held = Promise.withResolvers<Socket>()
+  let sentParts = 0
+  under.upstream.reply((socket, { target }) => {
+    if (target === '/pub/held') {
+      held.resolve(socket)
+      return
+    }
+    const sendPart = (): void =>
+      void socket.write(Buffer.alloc(65_536), (error) => {
+        sentParts += 1
+        if (error === null || error === undefined) sendPart()
+      })
+    socket.write('HTTP/1.1 200 OK\r\n\r\n')
+    sendPart()
+  })
+  const client = await openFrameClient(under, [[INITIAL_WINDOW_SIZE, MAX_WINDOW]])
+  client.write(
+    numberFrame(FRAME.WINDOW_UPDATE, 0, MAX_WINDOW - 65_535),
+    headersFrame(1, pseudoHeaders('/pub/held', 'HEAD')),
+    headersFrame(3, pseudoHeaders('/pub/large')),
+  )
+  await client.receive(FRAME.DATA, 3)
+  client.socket.pause()
+  let parts = 0
+  let unchangedPolls = 0
+  await until('the gateway takes no further part', async () => {
+    unchangedPolls = sentParts === parts ? unchangedPolls + 1 : 0
+    parts = sentParts
+    return parts > 0 && unchangedPolls > 10
+  })
+  const upstream = await held.promise
+  upstream.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+  await until('the gateway resets the connection', async () => {
+    advance(1_000)
+    client.write(PING)
+    return client.socket.destroyed
+  })
+})
+
+t.test('the gateway closes a connection whose client does not read the last frames', async () => {
+  let nowMs = 0
+  let isFlooded = false
+  const onHttp2Failure = (): void => {
+    isFlooded = true
+  }
+  const listener = createHttp2Listener({
+    headersLimitBytes: 16_384,
+    connectionsLimit: 10,
+    handle: () => undefined,
+    newRequestId: () => 'id',
+    onUnparsed: () => undefined,
+    tls: { onHttp2Failure } as unknown as TlsOptions,
+    tickMs: () => nowMs,
+  })
+  // The buffers of a real connection have room for these frames.
+  const socket = new Duplex({
+    read: () => undefined,
+    write(_chunk, _encoding, done) {
+      if (!isFlooded) done()
+    },
+  })
+  listener.accept(socket as TLSSocket)
+  socket.push(Buffer.concat([PREFACE, settingsFrame([]), ...Array.from({ length: 700 }, () => PING)]))
+  await until('the gateway has closed the session', async () => isFlooded)
+  nowMs += 2_500
+  await until('the gateway closes the connection', async () => socket.destroyed)
 })
 
 t.test('a request body can take 60 s', async (t) => {
