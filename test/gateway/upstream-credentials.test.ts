@@ -102,7 +102,7 @@ t.test('the gateway sends Basic credentials in place of the token of the caller'
   }
 })
 
-t.test('a 401 for the credentials of the gateway is no challenge for the token of the caller', async (t) => {
+t.test('the client gets no challenge that concerns the credentials of the gateway', async (t) => {
   const challenge = 'Bearer error="invalid_token"'
   for (const [kind, forwardedStatus] of [
     [{ kind: 'header', name: 'X-Api-Key' }, 401],
