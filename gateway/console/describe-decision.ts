@@ -99,6 +99,10 @@ function allowedWords({ entry, policy }: DecisionRecord): Words {
   return { rule: `The route allowed the request. ${by}${limits}`, client, policyOwner: NOTHING }
 }
 
+function nameOf(policy: DecisionRecord['policy']): string {
+  return policy?.upstream === undefined ? '' : ` ${policy.upstream}`
+}
+
 /** Names the settings of the operator that can reject a valid token. */
 function tokenSettings({ reason }: TokenFault): string {
   const key = JWT_KEYS[reason]
@@ -241,15 +245,18 @@ function rejectionWords(rejection: Rejection, { entry, policy }: DecisionRecord)
     case 'upstream_timed_out':
     case 'upstream_ejected':
     case 'upstream_busy':
-    case 'upstream_credentials_unavailable':
-    case 'upstream_credentials_rejected':
     case 'mcp_tools_unreadable':
       return {
-        rule: `The gateway got no complete response from the upstream${
-          policy?.upstream === undefined ? '' : ` ${policy.upstream}`
-        }: ${rejection.rejected}.`,
+        rule: `The gateway got no complete response from the upstream${nameOf(policy)}: ${rejection.rejected}.`,
         client: 'Try again later.',
         policyOwner: `${NOT_POLICY}The team of the upstream service must check the service.`,
+      }
+    case 'upstream_credentials_unavailable':
+    case 'upstream_credentials_rejected':
+      return {
+        rule: `The gateway cannot authenticate at the upstream${nameOf(policy)}: ${rejection.rejected}.`,
+        client: 'Try again later. The token of the client can be valid.',
+        policyOwner: `${NOT_POLICY}The operator must check \`credentials\` of the upstream in upstreams.yaml.`,
       }
     case 'internal_error':
       return {

@@ -39,3 +39,10 @@ t.test('the remedies of a decision name only settings of gateway.yaml', (t) => {
   t.match(remedyOf({ rejected: 'token_invalid', fault: { reason: 'wrong_type' } }), '`jwt.type`')
   t.end()
 })
+
+t.test('the remedy for rejected credentials of the gateway is the credentials of the upstream', async (t) => {
+  const rejected = { rejected: 'upstream_credentials_rejected' } as const
+  const unavailable = { rejected: 'upstream_credentials_unavailable', retryAfterSeconds: 1 } as const
+  for (const rejection of [rejected, unavailable])
+    t.match(remedyOf(rejection), '`credentials` of the upstream in upstreams.yaml')
+})
