@@ -562,9 +562,29 @@ volumes:
   {{- with .sidecarVolumes }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-  {{- with concat .root.Values.extraVolumes .own.extraVolumes }}
-  {{- include "scopegate.evaluate" (dict "root" $.root "path" "extraVolumes" "value" .) | nindent 2 }}
+  {{- with include "scopegate.extraVolumes" . }}
+  {{- . | nindent 2 }}
   {{- end }}
+{{- end }}
+
+{{/* The volumes of the values of a component, whose names must differ from all others. Takes the parameters of scopegate.deployment. */}}
+{{- define "scopegate.extraVolumes" -}}
+{{- with concat .root.Values.extraVolumes .own.extraVolumes -}}
+{{- $volumes := include "scopegate.evaluate" (dict "root" $.root "path" "extraVolumes" "value" .) -}}
+{{- $names := dict -}}
+{{- range concat $.volumes (default list $.sidecarVolumes) }}{{ $_ := set $names .name "a volume of the chart" }}{{ end -}}
+{{- $common := len $.root.Values.extraVolumes -}}
+{{- $own := ternary "gateway" "authorizationServer" (eq $.component "gateway") -}}
+{{- range $index, $volume := fromYamlArray $volumes -}}
+{{- $place := ternary (printf "extraVolumes[%d]" $index) (printf "%s.extraVolumes[%d]" $own (sub $index $common)) (lt $index $common) -}}
+{{- $name := default "" $volume.name -}}
+{{- with and $name (get $names $name) -}}
+{{- fail (printf "%s (%s) has the same name as %s. Set another name." $place $name .) -}}
+{{- end -}}
+{{- $_ := set $names $name $place -}}
+{{- end -}}
+{{- $volumes -}}
+{{- end -}}
 {{- end }}
 
 {{/* The container of a component, without its name. Takes the parameters of scopegate.deployment. */}}

@@ -166,6 +166,35 @@ export const VALUE_ERRORS: readonly ValueError[] = [
     set: ['fullnameOverride=1.a'],
     says: 'The objects would have the name 1.a, but the name of a Service begins with a letter, and contains no dot. Set fullnameOverride to another name.',
   },
+  ...(
+    [
+      [['extraVolumes[0].name=tmp'], 'extraVolumes[0] (tmp)', 'a volume of the chart'],
+      [
+        ['gateway.extraVolumes[0].name=secrets'],
+        'gateway.extraVolumes[0] (secrets)',
+        'a volume of the chart',
+      ],
+      [
+        ['authorizationServer.extraVolumes[0].name=data'],
+        'authorizationServer.extraVolumes[0] (data)',
+        'a volume of the chart',
+      ],
+      [
+        [...SOURCE, `${AT}.selector.label=policies`, 'gateway.extraVolumes[0].name=source-0'],
+        'gateway.extraVolumes[0] (source-0)',
+        'a volume of the chart',
+      ],
+      [['extraVolumes[0].name=ca', 'extraVolumes[1].name=ca'], 'extraVolumes[1] (ca)', 'extraVolumes[0]'],
+      [
+        ['extraVolumes[0].name=ca', 'gateway.extraVolumes[0].name=ca'],
+        'gateway.extraVolumes[0] (ca)',
+        'extraVolumes[0]',
+      ],
+    ] as const
+  ).map(([set, place, other]) => ({
+    set,
+    says: `${place} has the same name as ${other}. Set another name.`,
+  })),
   {
     set: [
       ...[...SOURCE, `${AT}.configMap=x`],
