@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 
 /** A whole number and a unit. Seven digits keep the milliseconds exact. */
 export const DURATION_PATTERN = '^[0-9]{1,7}(ms|s|m|h|d)$'
@@ -72,17 +72,28 @@ type Cidr = {
 
 const CIDR = /^([0-9A-Fa-f:.]{2,45})(?:\/(0|[1-9]\d{0,2}))?$/
 
+/** IPv4 addresses in the form of IPv6. Source: RFC 4291 section 2.5.5.2. */
+const MAPPED = new BlockList()
+MAPPED.addSubnet('::ffff:0:0', 96, 'ipv6')
+
 /**
  * Parses a block of addresses. Source: RFC 4632 section 3.1, RFC 4291 section 2.3.
- * @returns undefined for invalid text and for a block of all addresses (`/0`). Also undefined for an IPv4 address
- * written as IPv6 (`::ffff:…`), because the gateway compares such addresses as IPv4.
+ * @returns undefined for invalid text and for a block of all addresses (`/0`). Also undefined for an IPv6 block with IPv4
+ * addresses (`::ffff:…`, `::/8`), because the gateway compares such addresses as IPv4.
  */
 export function parseCidr(text: string): Cidr | undefined {
   const [, address = '', prefix] = CIDR.exec(text) ?? []
   const version = isIP(address)
-  if (version === 0 || address.toLowerCase().startsWith('::ffff:')) return undefined
+  if (version === 0) return undefined
   const widthBits = version === 4 ? 32 : 128
   const prefixBits = prefix === undefined ? widthBits : Number(prefix)
   if (prefixBits < 1 || prefixBits > widthBits) return undefined
+  if (version === 6 && (MAPPED.check(address, 'ipv6') || containsIpv4(address, prefixBits))) return undefined
   return { address, prefixBits, family: version === 4 ? 'ipv4' : 'ipv6' }
+}
+
+function containsIpv4(address: string, prefixBits: number): boolean {
+  const block = new BlockList()
+  block.addSubnet(address, prefixBits, 'ipv6')
+  return block.check('0.0.0.0', 'ipv4')
 }

@@ -140,6 +140,9 @@ t.test('parseCidr() rejects invalid blocks and blocks that contain every address
     '::/0',
     'fd00::/129',
     '::ffff:10.0.0.0/104',
+    '0:0:0:0:0:ffff:10.0.0.1',
+    '::/1',
+    '::/64',
     'fe80::1%eth0',
     'example.com',
   ])
@@ -151,5 +154,6 @@ t.test('parseCidr() reads blocks and single addresses', async (t) => {
   t.strictSame(parseCidr('128.0.0.0/1'), { address: '128.0.0.0', prefixBits: 1, family: 'ipv4' })
   t.strictSame(parseCidr('192.0.2.7'), { address: '192.0.2.7', prefixBits: 32, family: 'ipv4' })
   t.strictSame(parseCidr('fd00::/8'), { address: 'fd00::', prefixBits: 8, family: 'ipv6' })
+  t.ok(parseCidr('::/96'))
   t.strictSame(parseCidr('::1'), { address: '::1', prefixBits: 128, family: 'ipv6' })
 })
