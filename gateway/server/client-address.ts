@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net'
+import { BlockList, isIP, isIPv6, SocketAddress } from 'node:net'
 import { parseCidr } from '../../platform/diagnostics/schema/value-formats.ts'
 import { normalizeIp } from '../../platform/net/normalize-ip.ts'
 
@@ -54,7 +54,10 @@ function readFor(element: string): string {
 /** Reads an address with or without a port; returns undefined for `unknown`, obfuscated names and anything else. */
 function readAddress(text: string): string | undefined {
   const bare = IPV4_WITH_PORT.exec(text)?.[1] ?? BRACKETED.exec(text)?.[1] ?? text
-  return isIP(bare) === 0 ? undefined : normalizeIp(bare)
+  if (isIP(bare) === 0) return undefined
+  const address = normalizeIp(bare)
+  // A proxy can write an IPv6 address in another form than the operating system. Each address has one rate limit.
+  return isIPv6(address) ? normalizeIp(new SocketAddress({ address, family: 'ipv6' }).address) : address
 }
 
 export type TrustedProxies = {
