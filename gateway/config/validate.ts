@@ -426,8 +426,9 @@ export function findUnusableHeaders({ decisions }: GatewayFile, shownAs: string)
   if (protocol === 'ext-authz-http' || protocol === 'ext-authz-grpc')
     return report(`has no effect with the protocol ${protocol}`, 'remove decisions.headers')
   const names = Object.entries({ ...HEADER_FAMILIES[protocol], ...toDecisionHeaders(headers) })
+  const usual = Object.values(HEADER_FAMILIES).flatMap((family) => Object.entries(family))
   for (const [key, name] of names) {
-    const other = names.find(([otherKey, otherName]) => otherKey > key && otherName === name)
+    const other = [...names, ...usual].find(([otherKey, otherName]) => otherKey !== key && otherName === name)
     if (other !== undefined)
       return report(
         `${key} and ${other[0]} must have different names (got ${name})`,

@@ -47,4 +47,11 @@ t.test('C353: the headers of decisions require a protocol with headers, and diff
   t.same(of('auth-request', { method: 'X-One', target: 'x-one' }), ['C353'])
   t.same(of('auth-request', { method: 'X-Original-URI' }), ['C353'], 'the default name of the target')
   t.same(of('forward-auth', { clientAddress: 'X-Forwarded-Method' }), ['C353'])
+  t.same(of('auth-request', { method: 'X-Forwarded-URI' }), ['C353'], 'the target of another protocol')
+  t.same(
+    of('forward-auth', { clientAddress: 'X-Original-Method' }),
+    ['C353'],
+    'the method of another protocol',
+  )
+  t.same(of('forward-auth', { method: 'X-Original-Method' }), [], 'the same value with another protocol')
 })
