@@ -17,6 +17,8 @@ const RENEW_AT = 0.8
 const SPREAD = 0.1
 /** The gateway does not send a token in this time before its expiry, because a request takes time. Milliseconds. */
 const EXPIRY_MARGIN_MS = 5_000
+/** The gateway starts the renewal at least this time before it stops sending the token. Milliseconds. */
+const RENEWAL_MS = 1_000
 const FIRST_RETRY_MS = 1_000
 const LONGEST_RETRY_MS = 30_000
 /** A rejected token that is younger causes no fetch, because an upstream can send 401 for other reasons. Milliseconds. */
@@ -72,7 +74,9 @@ export function openTokenCredential(options: {
       )
     failures = 0
     problem = undefined
-    fetchIn(lifetimeMs * (RENEW_AT - SPREAD * options.random()))
+    const usableMs = expiresTick - clock.tickMs()
+    const renewMs = Math.min(lifetimeMs * (RENEW_AT - SPREAD * options.random()), usableMs - RENEWAL_MS)
+    fetchIn(Math.max(FIRST_RETRY_MS, renewMs))
   }
 
   function failed(error: unknown): void {

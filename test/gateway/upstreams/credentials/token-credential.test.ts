@@ -331,6 +331,21 @@ t.test('the gateway does not send a token in the last seconds of its lifetime', 
   await settled()
 })
 
+t.test('the gateway always has a token, also with the shortest lifetime', async (t) => {
+  const endpoint = await startTokenEndpoint(t)
+  for (const expires_in of [10, 15, 20, 25]) {
+    endpoint.respondWith((response) => sendJson(response, tokenResponse({ expires_in })))
+    const { clock, credential, results, settled } = open(t, endpoint)
+    await settled()
+    for (let second = 0; second < 2 * expires_in; second += 1) {
+      t.not(credential.header, undefined, `${expires_in} s, second ${second}`)
+      clock.pass(1_000)
+      await settled()
+    }
+    t.ok(results.length <= 2 * expires_in, 'the gateway waits between two fetches')
+  }
+})
+
 t.test('after a 401 of the upstream, the gateway renews an old token, but not a new one', async (t) => {
   const endpoint = await startTokenEndpoint(t)
   const { clock, credential, settled } = open(t, endpoint)
