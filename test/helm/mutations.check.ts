@@ -18,7 +18,8 @@ import {
   PROBE,
 } from './template-mutants.ts'
 import { KEY_ERRORS, VALUE_ERRORS } from './value-errors.ts'
-import { findLostValues, SCENARIOS, type Scenario } from './value-scenarios.ts'
+import type { Scenario } from './value-scenarios/scenario.ts'
+import { findLostValues, SCENARIOS } from './value-scenarios.ts'
 
 /** Minimum number of rendered mutants. A smaller number means that the generator of mutants misses lines. */
 const LEAST_RENDERED = 60
@@ -117,7 +118,7 @@ async function reportSurvivor(mutant: Mutant, { scenarios, render }: Setting): P
     if (failed?.includes(PROBE) === true) names.push(name)
   }
   const change = `${before}  ->  ${after ?? '(removed)'}`
-  const source = notes ? 'test/helm/notes-cases.ts' : 'test/helm/value-scenarios.ts'
+  const source = notes ? 'test/helm/notes-cases.ts' : 'test/helm/value-scenarios'
   const advice =
     names.length > 0
       ? `Add an assertion to one of these entries of ${source}: ${names.slice(0, 3).join(' | ')}`
