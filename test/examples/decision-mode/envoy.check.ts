@@ -53,7 +53,7 @@ for (const [name, protocol, file] of [
     const { headers } = await send(`${url}/api/listed`, request)
     t.same(headers.get('vary')?.split(/, ?/), ['Accept-Encoding', 'Origin'])
   })
-  const ingress = { name, protocol, hasHeaderPatterns: true, command }
+  const ingress = { name, protocol, hasHeaderPatterns: true, silentStatus: 503, command }
   testIngress(ingress)
   testBrowserClients({ ...ingress, fence: 'envoy' })
 }
