@@ -108,7 +108,7 @@ t.test('the client gets no challenge that concerns the credentials of the gatewa
     [{ kind: 'header', name: 'X-Api-Key' }, 401],
     [{ kind: 'basic', username: 'gateway' }, 502],
   ] as const) {
-    const { gateway, upstream, issuer, log } = await start(t, kind)
+    const { gateway, upstream, issuer, log, raw } = await start(t, kind)
     upstream.reply(
       `HTTP/1.1 401 Unauthorized\r\nwww-authenticate: ${challenge}\r\ncontent-length: 4\r\n\r\ndeny`,
     )
@@ -116,6 +116,11 @@ t.test('the client gets no challenge that concerns the credentials of the gatewa
     const rejected = await send(`${gateway.url}/pub/x`, { token })
     t.equal(rejected.status, 502)
     t.equal(rejected.headers.get('www-authenticate'), null)
+    const handshake =
+      'GET /live HTTP/1.1\r\nhost: api.test\r\nconnection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n'
+    const handshakeReply = await raw(handshake)
+    t.match(handshakeReply, 'HTTP/1.1 502')
+    t.notMatch(handshakeReply, /^www-authenticate/im)
     t.equal(rejected.json['error'], 'upstream_unavailable')
     t.match(rejected.json['error_description'], /rejects the credentials of the gateway/)
     await until('the access log has the cause', async () =>
