@@ -129,6 +129,20 @@ t.test(
   },
 )
 
+t.test('a source with an empty folder is invalid until the folder has policies', async (t) => {
+  const folders = makeFolders(t)
+  folders.write('courses', COURSES)
+  const under = await start(t, folders)
+  t.equal(await statusOf(under, '/api/billing/7'), 503)
+  t.equal(await statusOf(under, '/api/courses/7'), 200)
+  t.match(await textOf(under, '/readyz?verbose'), /^\[!\].* billing.*P005/m)
+  t.match(await textOf(under, '/metrics'), 'scopegate_policy_source_valid{source="billing"} 0\n')
+  folders.write('billing', BILLING)
+  t.match(await under.gateway.reload('signal'), { result: 'applied' })
+  t.equal(await statusOf(under, '/api/billing/7'), 200)
+  t.match(await textOf(under, '/metrics'), 'scopegate_policy_source_valid{source="billing"} 1\n')
+})
+
 t.test('a source without a valid version causes 503 for its own prefixes only', async (t) => {
   const folders = makeFolders(t)
   folders.write('courses', COURSES)
