@@ -19,6 +19,7 @@ const MAX_UNANSWERED_PROBES = 60
  * policies invalid, the policies count as invalid, and all workers get `active` again. Waits until each worker has
  * replied or exited, and kills a worker that does not respond. Never rejects.
  * @param options.ready returns the workers that can get policies.
+ * @param options.startWithOne the other workers get the policies only after one worker has checked them. Default: false.
  */
 export async function applyToWorkers(
   sources: PolicySources,
@@ -26,10 +27,11 @@ export async function applyToWorkers(
     readonly ready: () => readonly PolicyWorker[]
     readonly active: PolicySources
     readonly logger: Logger
+    readonly startWithOne?: boolean
     readonly probeMs?: number
   },
 ): Promise<AppliedEverywhere> {
-  const { ready, active, logger, probeMs = PROBE_MS } = options
+  const { ready, active, logger, startWithOne = false, probeMs = PROBE_MS } = options
   const replies = new Map<PolicyWorker, Reply>()
   const waiting = new Set<PolicyWorker>()
   let probes = 0
@@ -62,7 +64,8 @@ export async function applyToWorkers(
   const timer = setInterval(probe, probeMs)
   try {
     for (;;) {
-      const asked = ready().filter((worker) => !replies.has(worker))
+      const others = ready().filter((worker) => !replies.has(worker))
+      const asked = startWithOne && replies.size === 0 ? others.slice(0, 1) : others
       await Promise.all(asked.map((worker) => apply(worker, sources)))
       // Policies that end all workers would also end the workers that start next.
       if (asked.every((worker) => typeof replies.get(worker) === 'string')) break

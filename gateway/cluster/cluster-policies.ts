@@ -43,7 +43,8 @@ export function openClusterPolicies(options: {
     active: { sources: options.sources, routes: options.first.routes, states: options.first.states },
     read: async () => versions.attach(await readPolicySources(locations)),
     onStates: versions.keep,
-    apply: (sources) => applyToWorkers(sources, { ready, active: reloader.active, logger }),
+    apply: (sources, { startWithOne }) =>
+      applyToWorkers(sources, { ready, active: reloader.active, logger, startWithOne }),
   })
   let stop = start()
 

@@ -104,7 +104,7 @@ export const MANAGEMENT_ERRORS: Readonly<Record<string, ErrorExplanation>> = {
     statuses: [503],
     title: 'The gateway could not check the policies',
     causes: [
-      'All workers exited during the reload, no worker was ready, or the gateway shuts down.',
+      'The workers exited during the reload, no worker was ready, or the gateway shuts down.',
       'The policies on the disk can be valid. The earlier policies stay active.',
     ],
     client: ['Read error_description, which names the cause and the remedy. Then reload again.'],

@@ -2,7 +2,7 @@ import { openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { createCleanup } from '../../bench/cleanup.ts'
-import { whenServing } from '../../bench/soak/roll-workers.ts'
+import { childrenOf, whenServing } from '../../bench/soak/roll-workers.ts'
 import { startSoakGateway } from '../../bench/soak/start-soak-gateway.ts'
 import { findFieldFaults } from '../fixtures/find-field-faults.ts'
 import { send } from '../fixtures/send.ts'
@@ -56,7 +56,7 @@ async function reload(path: string) {
 
 t.test('a reload during which all workers exit reports the cause and the remedy', async (t) => {
   const before = await hash()
-  const cause = /^All workers exited before they had checked the policies/
+  const cause = /^Each worker that got the policies exited before it had checked them/
   const remedy = /worker_crashed.* memory.* reload again/
   t.match(await reload('/fatal'), {
     status: 503,
@@ -73,19 +73,29 @@ t.test('a reload during which all workers exit reports the cause and the remedy'
   await whenServing(gateway, { without: [], workers: 2 })
   t.equal(await hash(), before, 'the new workers have the earlier policies')
   t.equal(await success(), '0')
-  t.match((await send(`${url}/readyz?verbose`)).text, /\[!\] policies: .* stay active; .* All workers exited/)
+  t.match(
+    (await send(`${url}/readyz?verbose`)).text,
+    /\[!\] policies: .* stay active; .* Each worker .* exited/,
+  )
 
   t.match((await send(`${url}/console/policies?format=json`)).json, {
     failure: { errors: { count: 0, first: null }, unchecked: { cause, remedy } },
   })
   const page = await send(`${url}/console/policies`)
-  for (const shown of [cause.source.slice(1), 'give the workers more memory'])
+  for (const shown of [cause.source.slice(1), 'give the gateway more memory'])
     t.match(page.text, new RegExp(shown))
   const problem = await until('the overview shows the problem', async () => {
     const { json } = await send(`${url}/?format=json`)
     return (json['problems'] as readonly Line[]).find(({ title }) => title === 'policies')
   })
-  t.match(problem, { detail: /All workers exited/, action: remedy, place: null })
+  t.match(problem, { detail: /Each worker .* exited/, action: remedy, place: null })
+
+  const workers = childrenOf(gateway.process.pid)
+  const again = await reload('/fatal')
+  t.equal(again.status, 503)
+  t.match(again.json['workers'], [{ pid: workers[0], result: 'failed' }], 'only one worker got them again')
+  t.ok(childrenOf(gateway.process.pid).includes(workers[1] ?? 0))
+  await whenServing(gateway, { without: workers.slice(0, 1), workers: 2 })
 
   t.match(await reload('/pub'), { status: 200, json: { result: 'unchanged' } })
   t.equal(await success(), '1')

@@ -27,8 +27,14 @@ export type PolicyReloaderOptions = {
     readonly states?: readonly SourceState[]
   }
   readonly read: () => Promise<PolicySources>
-  /** Activates policies in this process or in every worker. */
-  readonly apply: (sources: PolicySources) => Promise<AppliedEverywhere>
+  /**
+   * Activates policies in this process or in every worker. `startWithOne`: the policies have ended all workers before, so
+   * one worker must check them before the other workers get them.
+   */
+  readonly apply: (
+    sources: PolicySources,
+    options: { readonly startWithOne: boolean },
+  ) => Promise<AppliedEverywhere>
   /** Called with the states of the policy sources, at the start and after each reload. */
   readonly onStates?: (sources: PolicySources, states: readonly SourceState[]) => Promise<void>
   readonly meter: ReloadMeter
@@ -36,6 +42,8 @@ export type PolicyReloaderOptions = {
   readonly audit: AuditLog
   /** Time to wait until a writer has finished, because a partly written file is often invalid. Milliseconds. */
   readonly settleMs?: number
+  /** Minimum time before the watch tries policies again that ended all workers. Milliseconds. */
+  readonly retryMs?: number | undefined
 }
 
 export type AppliedEverywhere = {
@@ -73,6 +81,7 @@ type PolicyFailure = {
 }
 
 const SETTLE_MS = 200
+const RETRY_MS = 30_000
 /**
  * Maximum number of reads while the files keep changing. After this number of reads, the reloader uses the last
  * version.
@@ -84,10 +93,12 @@ const MAX_READS = 25
  * only once.
  */
 export function createPolicyReloader(options: PolicyReloaderOptions): PolicyReloader {
-  const { read, apply, meter, logger, settleMs = SETTLE_MS } = options
+  const { read, meter, logger, settleMs = SETTLE_MS, retryMs = RETRY_MS } = options
   let { sources: active, routes, states = [] } = options.active
   let broken: { readonly hash: string; readonly problems: readonly Diagnostic[] } | undefined
   let unchecked: ReloadFailure | undefined
+  /** The last policies that ended all workers. */
+  let fatal: { readonly hash: string; readonly atMs: number } | undefined
   let failedSinceMs: number | undefined
   let running: Promise<ReloadReport> | undefined
   let endWait: () => void = () => undefined
@@ -117,6 +128,7 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     const startedMs = performance.now()
     const previous = active.hash
     let sources = isAutomatic ? await readSettled() : await read()
+    if (trigger === 'watch' && mustPause(sources)) return uncheckedReport('workers_exited', { startedMs })
     const known = sources.hash === broken?.hash
     let applied: AppliedEverywhere
     if (isAutomatic && known) applied = { outcome: { result: 'broken', ...broken } as ApplyOutcome }
@@ -132,8 +144,11 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     }
     lastRead = sources.hash
     const { workers } = applied
-    if (applied.outcome.result === 'not_checked')
+    if (applied.outcome.result === 'not_checked') {
+      if (applied.outcome.failure === 'workers_exited')
+        fatal = { hash: sources.hash, atMs: performance.now() }
       return fail(applied.outcome.failure, { trigger, startedMs, workers, uncheckedHash: sources.hash })
+    }
     // New workers of a rolling restart may have read the new policies already. The outcome is then `unchanged`,
     // although the active policies have changed.
     const outcome =
@@ -205,17 +220,21 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
     }
   }
 
-  function fail(
+  function apply(sources: PolicySources): Promise<AppliedEverywhere> {
+    return options.apply(sources, { startWithOne: sources.hash === fatal?.hash })
+  }
+
+  /** Returns whether it is too early to try policies again that have ended all workers. */
+  function mustPause({ hash }: PolicySources): boolean {
+    if (unchecked === undefined || fatal?.hash !== hash) return false
+    return performance.now() < fatal.atMs + retryMs
+  }
+
+  function uncheckedReport(
     failure: ReloadFailure,
-    details: {
-      readonly trigger: ReloadTrigger
-      readonly startedMs: number
-      readonly workers?: readonly WorkerReload[] | undefined
-      readonly uncheckedHash?: string
-      readonly error?: unknown
-    },
+    details: { readonly startedMs: number; readonly workers?: readonly WorkerReload[] | undefined },
   ): ReloadReport {
-    const report: ReloadReport = {
+    return {
       result: 'not_checked',
       failure,
       hash: active.hash,
@@ -226,6 +245,17 @@ export function createPolicyReloader(options: PolicyReloaderOptions): PolicyRelo
       sources: states,
       workers: details.workers,
     }
+  }
+
+  function fail(
+    failure: ReloadFailure,
+    details: Parameters<typeof uncheckedReport>[1] & {
+      readonly trigger: ReloadTrigger
+      readonly uncheckedHash?: string
+      readonly error?: unknown
+    },
+  ): ReloadReport {
+    const report = uncheckedReport(failure, details)
     if (closed && failure !== 'stopping') return report
     logReloadFailure(logger, report, { ...details, failure })
     if (failure === 'stopping' || details.uncheckedHash === active.hash) return report

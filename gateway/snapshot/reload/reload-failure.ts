@@ -1,6 +1,6 @@
 /**
  * Cause of a reload that ended before the gateway knew whether the policies are valid.
- * - `workers_exited`: all workers exited before they had checked the policies.
+ * - `workers_exited`: each worker that got the policies exited before it had checked them.
  * - `no_worker_ready`: at the start of the reload, all workers were down.
  * - `stopping`: the gateway shuts down.
  * - `internal_error`: the gateway has a defect.
@@ -12,9 +12,10 @@ export const RELOAD_FAILURES: Readonly<
   Record<ReloadFailure, { readonly cause: string; readonly remedy: string }>
 > = {
   workers_exited: {
-    cause: 'All workers exited before they had checked the policies. The earlier policies stay active.',
+    cause:
+      'Each worker that got the policies exited before it had checked them. The earlier policies stay active.',
     remedy:
-      'Read exit_code and signal in the log lines worker_crashed. With the signal SIGKILL, give the workers more memory. Then reload again.',
+      'Read exit_code and signal in the log lines worker_crashed. After SIGABRT or SIGKILL, give the gateway more memory. Then reload again.',
   },
   no_worker_ready: {
     cause: 'No worker is ready to check the policies. The earlier policies stay active.',

@@ -140,7 +140,7 @@ export function logReloadFailure(
           pids,
           remedy,
         },
-        'all workers exited during a reload: the active policies stay',
+        'each worker that got the policies exited during the reload: the active policies stay',
       )
       return
     case 'no_worker_ready':

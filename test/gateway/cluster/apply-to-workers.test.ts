@@ -36,11 +36,14 @@ function aWorker(pid: number, reply: (sources: PolicySources) => Reply) {
 
 const exited = (): Reply => 'exited'
 
-const applyTo = (ready: () => readonly PolicyWorker[], probeMs = 1_000) =>
+const applyTo = (
+  ready: () => readonly PolicyWorker[],
+  options: { readonly probeMs?: number; readonly startWithOne?: boolean } = {},
+) =>
   applyToWorkers(SOURCES, {
     ready,
     active: ACTIVE,
-    probeMs,
+    ...options,
     logger: SILENT_LOGGER,
   })
 
@@ -72,7 +75,7 @@ t.test('a worker that responds to probes is not killed, even if it needs more th
     },
     kill: () => t.fail('the worker responds'),
   }
-  t.match(await applyTo(() => [slow], 1), { outcome: { result: 'applied' } })
+  t.match(await applyTo(() => [slow], { probeMs: 1 }), { outcome: { result: 'applied' } })
 })
 
 t.test('a worker that exits does not change the result, and its successor gets the policies', async (t) => {
@@ -135,5 +138,20 @@ t.test(
       ],
     })
     t.same(replaced.given, ['new', 'old'])
+  },
+)
+
+t.test(
+  'with startWithOne, the other workers get the policies only if one worker has checked them',
+  async (t) => {
+    for (const [reply, expected] of [
+      [applied, ['new']],
+      [broken, ['new']],
+      [exited, []],
+    ] as const) {
+      const workers = [aWorker(1, reply), aWorker(2, applied)]
+      await applyTo(() => workers.map(({ worker }) => worker), { startWithOne: true })
+      t.same(workers[1]?.given.slice(0, 1), expected)
+    }
   },
 )

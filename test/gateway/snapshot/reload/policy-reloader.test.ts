@@ -35,7 +35,11 @@ const KEPT: SourceState = {
  * `kept` makes one policy source invalid.
  */
 function start(
-  options: { read?: () => string; apply?: (hash: string) => Promise<AppliedEverywhere | undefined> } = {},
+  options: {
+    read?: () => string
+    apply?: (hash: string) => Promise<AppliedEverywhere | undefined>
+    retryMs?: number | undefined
+  } = {},
 ) {
   const counts = { success: 0, failure: 0, restored: 0, applied: [] as string[], reads: 0 }
   const lines: Record<string, unknown>[] = []
@@ -50,8 +54,8 @@ function start(
       counts.reads += 1
       return sourcesOf(options.read?.() ?? disk)
     },
-    async apply({ hash }) {
-      counts.applied.push(hash)
+    async apply({ hash }, { startWithOne }) {
+      counts.applied.push(startWithOne ? `one worker: ${hash}` : hash)
       const applied = await options.apply?.(hash)
       if (applied !== undefined) return applied
       const outcome: ApplyOutcome = hash.startsWith('bad')
@@ -70,6 +74,7 @@ function start(
     logger,
     audit: createAuditLog(logger),
     settleMs: 1,
+    retryMs: options.retryMs,
   })
   return {
     reloader,
@@ -214,7 +219,7 @@ t.test('policies that the workers could not check are not reported as invalid', 
   t.match(reloader.checks()[0], {
     ok: true,
     degraded: true,
-    detail: /^1 routes, good-0 stay active; the last reload failed: All workers exited/,
+    detail: /^1 routes, good-0 stay active; the last reload failed: Each worker .* exited/,
   })
 
   put('bad-1')
@@ -222,16 +227,35 @@ t.test('policies that the workers could not check are not reported as invalid', 
   t.match(reloader.failure, { problems: PROBLEMS, unchecked: undefined })
 
   put('good-1')
-  t.match(await reloader.reload('watch'), { result: 'not_checked' })
-  t.match(await reloader.reload('watch'), { result: 'not_checked' }, 'the watch tries again')
+  t.match(await reloader.reload('endpoint'), { result: 'not_checked' })
   put('good-0')
   t.match(await reloader.reload('watch'), { result: 'unchanged', failure: undefined })
   t.equal(reloader.failure, undefined)
-  t.match(counts, { failure: 4, restored: 1 })
+  t.match(counts, { failure: 3, restored: 1 })
   t.equal(events().at(-1), 'policy_restored')
 })
 
-t.test('a reload without a ready worker is no failure of the policies that are active', async (t) => {
+t.test(
+  'the watch tries policies that ended the workers again after a pause, and other policies at once',
+  async (t) => {
+    for (const [retryMs, tried] of [
+      [undefined, ['fatal-1', 'fatal-2', 'one worker: fatal-2']],
+      [0, ['fatal-1', 'one worker: fatal-1', 'fatal-2', 'one worker: fatal-2']],
+    ] as const) {
+      const { reloader, counts, events, put } = start({ apply: async () => EXITED, retryMs })
+      put('fatal-1')
+      for (let times = 0; times < 2; times++)
+        t.match(await reloader.reload('watch'), { result: 'not_checked', failure: 'workers_exited' })
+      put('fatal-2')
+      await reloader.reload('watch')
+      await reloader.reload('endpoint')
+      t.same(counts.applied, tried)
+      t.equal(events().length, tried.length)
+    }
+  },
+)
+
+t.test('a reload without a ready worker is not a failure of the active policies', async (t) => {
   const { reloader, counts, events } = start({
     apply: async () => ({ outcome: { result: 'not_checked', failure: 'no_worker_ready' }, workers: [] }),
   })
