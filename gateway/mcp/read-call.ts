@@ -35,7 +35,7 @@ export function readMcpCall(body: Buffer): McpCall | Rejection {
   const { method, params } = message
   if (method === undefined) return { method: undefined, name: undefined }
   if (typeof method !== 'string' || !isUnambiguous(method))
-    return invalid('The method of the MCP message must be a text.')
+    return invalid(`The method of the MCP message must be a text, ${PLAIN_TEXT}.`)
   const nameMember = nameMemberOf(method)
   if (params === undefined && nameMember === undefined) return { method, name: undefined }
   const range = members.get('params')
@@ -45,13 +45,12 @@ export function readMcpCall(body: Buffer): McpCall | Rejection {
     return AMBIGUOUS_KEYS
   if (nameMember === undefined) return { method, name: undefined }
   const name = params[nameMember]
-  if (typeof name !== 'string') return invalid(`This MCP method requires a text in params.${nameMember}.`)
-  if (!isUnambiguous(name))
-    return invalid(
-      `Remove control characters and outer white space from params.${nameMember}, or add the missing text.`,
-    )
+  if (typeof name !== 'string' || !isUnambiguous(name))
+    return invalid(`This MCP method requires a text in params.${nameMember}, ${PLAIN_TEXT}.`)
   return { method, name }
 }
+
+const PLAIN_TEXT = 'which is not empty and has no control characters and no outer white space'
 
 function invalid(detail: string): Rejection {
   return { rejected: 'mcp_body_invalid', detail }

@@ -81,8 +81,12 @@ t.test('rejects each message that another parser could read in another way', asy
   for (const [what, body] of Object.entries(bodies))
     t.match(read(body), { rejected: 'mcp_body_invalid' }, what)
   t.notMatch(JSON.stringify(Object.values(bodies).map(read)), /"a|file:/, 'no text of the body')
-  t.match(read(call('{"name":1}')), { detail: 'This MCP method requires a text in params.name.' })
-  t.match(read(call('{"name":"a\\n"}')), { detail: /^Remove control characters .* from params\.name/ })
+  const rule = 'which is not empty and has no control characters and no outer white space'
+  for (const name of ['1', '""', '"a\\n"'])
+    t.match(read(call(`{"name":${name}}`)), {
+      detail: `This MCP method requires a text in params.name, ${rule}.`,
+    })
+  t.match(read('{"method":"ping\\n"}'), { detail: `The method of the MCP message must be a text, ${rule}.` })
 })
 
 t.test('accepts only plain JSON in UTF-8', async (t) => {
