@@ -416,7 +416,7 @@ export function findUntrustedDecisions(file: GatewayFile, shownAs: string): read
   ]
 }
 
-/** Reports C353 for `decisions.headers` with a protocol without these headers, or with one name for two values. */
+/** Reports C353 for `decisions.headers` with a protocol without these headers, or with a name for two values. */
 export function findUnusableHeaders({ decisions }: GatewayFile, shownAs: string): readonly Diagnostic[] {
   const { headers, protocol } = decisions ?? {}
   if (headers === undefined || protocol === undefined) return []
@@ -428,11 +428,19 @@ export function findUnusableHeaders({ decisions }: GatewayFile, shownAs: string)
   const names = Object.entries({ ...HEADER_FAMILIES[protocol], ...toDecisionHeaders(headers) })
   const usual = Object.values(HEADER_FAMILIES).flatMap((family) => Object.entries(family))
   for (const [key, name] of names) {
-    const other = [...names, ...usual].find(([otherKey, otherName]) => otherKey !== key && otherName === name)
+    const isOther = ([otherKey, otherName]: readonly [string, string]) =>
+      otherKey !== key && otherName === name
+    const other = names.find(isOther)
     if (other !== undefined)
       return report(
         `${key} and ${other[0]} must have different names (got ${name})`,
         'name one header for each value',
+      )
+    const reserved = usual.find(isOther)
+    if (reserved !== undefined)
+      return report(
+        `${key} must not have the usual name of ${reserved[0]} (got ${name})`,
+        'choose another name',
       )
   }
   return []

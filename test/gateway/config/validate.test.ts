@@ -54,4 +54,17 @@ t.test('C353: the headers of decisions require a protocol with headers, and diff
     'the method of another protocol',
   )
   t.same(of('forward-auth', { method: 'X-Original-Method' }), [], 'the same value with another protocol')
+  const [problem] = findUnusableHeaders(
+    {
+      decisions: {
+        listen: { host: '127.0.0.1', port: 4010 },
+        protocol: 'auth-request',
+        headers: { method: 'X-Forwarded-URI', target: 'X-Target' },
+      },
+    } as GatewayFile,
+    'gateway.yaml',
+  )
+  t.match(problem, {
+    message: 'decisions.headers: method must not have the usual name of target (got x-forwarded-uri)',
+  })
 })
