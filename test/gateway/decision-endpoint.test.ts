@@ -222,7 +222,7 @@ t.test('ext-authz-http decides on the method and the target of the request itsel
     t.match((await sendBytes(decisions, `${head}\r\nconnection: close\r\n\r\n`)).statuses, [400], head)
 })
 
-t.test('ext-authz-http denies a path whose bytes Envoy may have replaced', async (t) => {
+t.test('ext-authz-http rejects a path whose bytes Envoy may have replaced', async (t) => {
   const { decisions } = await startDecisionEndpoint(t, 'ext-authz-http')
   const denied = await send(`${decisions}/pub/!`)
   t.equal(denied.status, 400)

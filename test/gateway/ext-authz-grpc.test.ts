@@ -212,7 +212,7 @@ t.test('missing, repeated and ambiguous data of the original request opens no ro
   }
 })
 
-t.test('a target whose bytes Envoy replaced is denied', async (t) => {
+t.test('a target whose bytes Envoy replaced is rejected', async (t) => {
   const { ask } = await start(t)
   const decide = async (path: string, rawHeaders?: Original['rawHeaders']) =>
     (await ask('GET', path, rawHeaders === undefined ? {} : { rawHeaders })).status
