@@ -108,7 +108,7 @@ function isUpgrade(request: IncomingMessage & { readonly upgrade?: boolean }): b
   return request.upgrade === true
 }
 
-/** Closes the connection of a handshake after the denial. Node.js does not read such a connection, or close it. */
+/** Closes the connection of a handshake after the denial. Node.js neither reads nor closes such a connection. */
 function closeAfter({ socket }: IncomingMessage, response: ServerResponse): void {
   response.shouldKeepAlive = false
   response.once('finish', () => socket.destroySoon())
