@@ -68,7 +68,8 @@ export const AddressBlock = (description: string) =>
   Type.String({
     description,
     format: 'cidr',
-    'x-is': 'an IP address or CIDR block such as 10.0.0.0/8, 192.0.2.7 or fd00::/8',
+    'x-is':
+      'an IP address or CIDR block such as 10.0.0.0/8, 192.0.2.7 or fd00::/8, except /0 and IPv6 blocks with IPv4 addresses',
   })
 
 /** A TCP port. 0 selects a free port. */

@@ -135,7 +135,7 @@ t.test('compileValidator() describes each kind of violation and its remedy', asy
     [
       AddressBlock('d'),
       'x',
-      'C105: "x" is not an IP address or CIDR block such as 10.0.0.0/8, 192.0.2.7 or fd00::/8',
+      'C105: "x" is not an IP address or CIDR block such as 10.0.0.0/8, 192.0.2.7 or fd00::/8, except /0 and IPv6 blocks with IPv4 addresses',
     ],
     [AddressBlock('d'), '10.0.0.0/8', undefined],
     [Type.String({ pattern: '^a$' }), 'b', 'C105: "b" is not of the form ^a$'],

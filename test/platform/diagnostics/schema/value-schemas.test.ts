@@ -84,7 +84,8 @@ t.test('each value schema has exactly these keywords', async (t) => {
       {
         type: 'string',
         format: 'cidr',
-        'x-is': 'an IP address or CIDR block such as 10.0.0.0/8, 192.0.2.7 or fd00::/8',
+        'x-is':
+          'an IP address or CIDR block such as 10.0.0.0/8, 192.0.2.7 or fd00::/8, except /0 and IPv6 blocks with IPv4 addresses',
       },
     ],
     [PortNumber, { type: 'integer', minimum: 0, maximum: 65_535 }],
