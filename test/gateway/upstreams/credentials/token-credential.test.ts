@@ -346,6 +346,24 @@ t.test('the gateway always has a token, also with the shortest lifetime', async 
   }
 })
 
+t.test('the gateway waits between two fetches if the token endpoint is slow', async (t) => {
+  const endpoint = await startTokenEndpoint(t)
+  endpoint.respondWith((response) => {
+    clock.pass(5_000)
+    sendJson(response, tokenResponse({ expires_in: 10 }))
+  })
+  const { clock, settled } = open(t, endpoint)
+  await settled()
+  for (const [ms, requests] of [
+    [999, 1],
+    [1, 2],
+  ] as const) {
+    clock.pass(ms)
+    await settled()
+    t.equal(endpoint.requests.length, requests)
+  }
+})
+
 t.test('after a 401 of the upstream, the gateway renews an old token, but not a new one', async (t) => {
   const endpoint = await startTokenEndpoint(t)
   const { clock, credential, settled } = open(t, endpoint)
