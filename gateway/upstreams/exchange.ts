@@ -5,7 +5,7 @@ import { LimitedBuffer } from '../../platform/net/limited-buffer.ts'
 import type { Rejection } from '../../policy-engine/decide/rejection.ts'
 import { mayRetry, type RetryCause } from '../../policy-engine/format/retry-rule.ts'
 import { endWith, isEventStream, relayInterim, resetClient } from './client-response.ts'
-import type { ForwardRequest, ForwardResult } from './forward-request.ts'
+import type { ForwardRequest, ForwardResult, ResponseRewriter } from './forward-request.ts'
 import type { DispatchController, DispatchHandler } from './http1/dispatch.ts'
 import { MAX_INTERIM_RESPONSES } from './http1/response-head.ts'
 import { RequestBody } from './request-body.ts'
@@ -33,7 +33,7 @@ export class Exchange implements DispatchHandler {
   #over = false
   #remaining = -1
   #sending = false
-  /** The response for the rewriter of its body. */
+  /** A response that the client does not get before its end. */
   #held: HeldResponse | undefined
 
   constructor(request: ForwardRequest) {
@@ -106,21 +106,18 @@ export class Exchange implements DispatchHandler {
       this.#interim(status, headers)
       return
     }
-    const { response, shape, upstream, tickMs, rewriter } = this.#request
+    const { response, shape, upstream, tickMs, rewriter, rejectionOf } = this.#request
     const nowMs = tickMs()
     this.result.status = status
     this.result.durationMs = nowMs - this.#startedMs
     upstream.meter.responded(status, (nowMs - this.#attemptStartedMs) / 1_000)
     this.#target?.succeeded(nowMs)
     if (status === 503 && this.#retry(503)) return
-    const rejection = this.#request.rejectionOf(status)
-    if (rejection !== undefined) {
-      this.#abandon(rejection)
-      return
-    }
-    if (rewriter !== undefined) {
+    const rejection = rejectionOf(status)
+    const holder = rejection === undefined ? rewriter : replaceBy(rejection)
+    if (holder !== undefined) {
       // The deadline continues, because the client gets no byte before the response is complete.
-      this.#held = { status, headers, body: new LimitedBuffer(rewriter.limitBytes) }
+      this.#held = { status, headers, rewriter: holder, body: new LimitedBuffer(holder.limitBytes) }
       return
     }
     clearTimeout(this.#deadline)
@@ -301,25 +298,23 @@ export class Exchange implements DispatchHandler {
     else relayInterim(this.#request, status, headers)
   }
 
-  #hold({ body }: HeldResponse, chunk: Buffer): void {
-    const { rewriter } = this.#request
-    if (!body.add(chunk) && rewriter !== undefined) this.#abandon(rewriter.rejection)
+  #hold({ body, rewriter }: HeldResponse, chunk: Buffer): void {
+    if (!body.add(chunk)) this.#abandon(rewriter.rejection)
   }
 
-  #endHeld({ status, headers, body: { content: received } }: HeldResponse): void {
-    const { rewriter, response, shape } = this.#request
-    const body = rewriter?.rewrite({ status, headers, body: received })
-    if (rewriter !== undefined && body === undefined) {
+  #endHeld({ status, headers, rewriter, body: { content: received } }: HeldResponse): void {
+    const { response, shape } = this.#request
+    const body = rewriter.rewrite({ status, headers, body: received })
+    if (body === undefined) {
       this.#abandon(rewriter.rejection)
       return
     }
-    if (body === received || body === undefined)
-      response.writeHead(status, shape(status, headers) as string[])
+    if (body === received) response.writeHead(status, shape(status, headers) as string[])
     else {
       const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => !BODY_HEADERS.has(name)))
       response.writeHead(status, [...shape(status, kept), 'content-length', String(body.length)])
     }
-    this.#end(body === undefined || body.length === 0 ? undefined : body)
+    this.#end(body.length === 0 ? undefined : body)
   }
 
   #end(last: Buffer | string | undefined): void {
@@ -396,7 +391,16 @@ export class Exchange implements DispatchHandler {
 type HeldResponse = {
   readonly status: number
   readonly headers: IncomingHttpHeaders
+  readonly rewriter: ResponseRewriter
   readonly body: LimitedBuffer
+}
+
+/** The gateway closes the connection of a longer response that must not reach the client. Bytes. */
+const DISCARDED_BYTES = 16 * 1024
+
+/** Replaces a response. A new connection for each rejected request would cost the upstream a TLS handshake. */
+function replaceBy(rejection: Rejection): ResponseRewriter {
+  return { limitBytes: DISCARDED_BYTES, rewrite: () => undefined, rejection }
 }
 
 /** Headers that describe the bytes of a body. RFC 9110 section 8, RFC 9530. */

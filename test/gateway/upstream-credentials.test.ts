@@ -142,6 +142,27 @@ t.test('the client gets no challenge that concerns the credentials of the gatewa
   }
 })
 
+t.test('rejected credentials keep the connection to the upstream, unless the response is long', async (t) => {
+  const { gateway, upstream } = await start(t, { kind: 'header', name: 'X-Api-Key' })
+  const reply = (framing: string, body: string): void =>
+    upstream.reply(`HTTP/1.1 401 Unauthorized\r\n${framing}\r\n\r\n${body}`)
+  for (const [framing, body] of [
+    ['content-length: 4', 'deny'],
+    ['content-length: 0', ''],
+    ['transfer-encoding: chunked', '4\r\ndeny\r\n0\r\n\r\n'],
+  ] as const) {
+    reply(framing, body)
+    for (const method of ['GET', 'POST'])
+      t.equal((await send(`${gateway.url}/pub/x`, { method })).status, 502)
+    t.equal(upstream.connections, 1, framing)
+  }
+  reply('content-length: 1000000', 'deny'.repeat(5_000))
+  t.equal((await send(`${gateway.url}/pub/x`)).status, 502, 'the gateway does not wait for the rest')
+  upstream.reply(OK_REPLY)
+  t.equal((await send(`${gateway.url}/pub/x`)).status, 200)
+  t.equal(upstream.connections, 2)
+})
+
 t.test('an upstream without credentials gets no header of another upstream', async (t) => {
   const { gateway, authorizationServer, secret } = await start(t, { kind: 'header', name: 'X-Api-Key' })
   await send(`${gateway.url}/api/oauth/token`, { form: { grant_type: 'x' } })
