@@ -74,7 +74,7 @@ export async function openSignIn(t: Pick<Test, 'teardown'>, scope: string, at = 
  * Waits until the browser has focused the field with `autofocus`. Chromium does this after the load event. Where a test
  * fills a field before it, Chromium writes a line to the console.
  */
-async function waitForFocus(page: Page): Promise<void> {
+export async function waitForFocus(page: Page): Promise<void> {
   if ((await page.locator('[autofocus]').count()) > 0) await page.locator('[autofocus]:focus').waitFor()
 }
 

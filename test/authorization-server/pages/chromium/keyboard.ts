@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
 import { ENDPOINTS } from '../../../../oauth/endpoints.ts'
-import { openSignIn, server, signIn } from './browser.ts'
+import { openSignIn, server, signIn, waitForFocus } from './browser.ts'
 
 t.test('with the keyboard only, a person signs in, allows an app, removes it and signs out', async (t) => {
   const { page, app, client, verifier } = await openSignIn(t, 'openid courses:read courses:write orders:read')
@@ -11,6 +11,7 @@ t.test('with the keyboard only, a person signs in, allows an app, removes it and
   await follow(page, 'Enter')
   await tabTo(page, 'All of Courses')
   await follow(page, 'Space')
+  await waitForFocus(page)
   t.equal(await focused(page), 'All of Courses', 'the toggle keeps the focus on the new page')
   await tabTo(page, 'Allow')
   const arrives = app.nextCallback()
