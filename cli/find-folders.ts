@@ -39,7 +39,7 @@ export function findFolders(
   const policiesDir =
     namedPolicies ?? (policies === undefined ? undefined : resolve(terminal.folder, policies))
   return {
-    ...findConfigFolder('gateway.yaml', given, terminal, policiesDir),
+    ...findConfigFolder('gateway.yaml', given, terminal, policiesDir ?? terminal.folder),
     policiesDir,
     source: given.text('source'),
   }
@@ -48,19 +48,20 @@ export function findFolders(
 /**
  * Finds the configuration for a command: `--config`, else SCOPEGATE_CONFIG_DIR, else `config/` in the working folder or
  * beside the policies if it contains `file`, else the configuration in this package.
- * @param policiesDir the absolute path of the policies. Default: the working folder.
+ * @param policiesDir the absolute path of the policies. Default: the command finds no configuration beside policies.
  * @throws {BootError} ERR_CONFIG_DIR when the configuration is a file.
  */
 export function findConfigFolder(
   file: ConfigFile,
   given: Pick<ParsedArguments, 'text'>,
   { env, folder }: Pick<Terminal, 'env' | 'folder'>,
-  policiesDir: string = folder,
+  policiesDir?: string,
 ): ConfigFolder {
   const config = given.text('config')
   if (config !== undefined) return { configDir: requireConfigDir(resolve(folder, config), '--config'), file }
   if ((env['SCOPEGATE_CONFIG_DIR'] ?? '') !== '') return { configDir: findConfigDir(env), file }
-  const searched = [...new Set([folder, dirname(policiesDir)].map((project) => join(project, 'config')))]
+  const projects = policiesDir === undefined ? [folder] : [folder, dirname(policiesDir)]
+  const searched = [...new Set(projects.map((project) => join(project, 'config')))]
   const found = searched.find((dir) => existsSync(join(dir, file)))
   return found === undefined ? { configDir: findConfigDir(env), searched, file } : { configDir: found, file }
 }

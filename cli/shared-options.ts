@@ -7,6 +7,16 @@ export const CONFIG_OPTION: CommandOption = {
     'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else ./config, else config beside the policies, else the configuration in this package.',
 }
 
+/**
+ * The option of commands that read no policies, or run a service. They do not search the parent folder, because other
+ * users can have write access to this folder.
+ */
+export const SERVICE_CONFIG_OPTION: CommandOption = {
+  ...CONFIG_OPTION,
+  description:
+    'The folder of the configuration. Default: SCOPEGATE_CONFIG_DIR, else ./config, else the configuration in this package.',
+}
+
 export const POLICIES_OPTION: CommandOption = {
   name: 'policies',
   value: 'DIR',
@@ -20,7 +30,7 @@ export const SOURCE_OPTION: CommandOption = {
 }
 
 export const SERVER_OPTIONS: readonly CommandOption[] = [
-  CONFIG_OPTION,
+  SERVICE_CONFIG_OPTION,
   {
     name: 'data',
     value: 'DIR',

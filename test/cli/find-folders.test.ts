@@ -76,15 +76,19 @@ const noticeOf = (searched: readonly string[], used: string, file: string) =>
 
 // services.test.ts starts the services as programs.
 for (const { name, options, serves } of COMMANDS)
-  if (options.includes(CONFIG_OPTION) && !serves)
+  if (options.some((one) => one.name === 'config') && !serves)
     t.test(`${name} reports once that it uses the configuration of the package`, async (t) => {
       const folder = aFolder(t)
       for (const [args, used] of USES[name] ?? [[[name], POLICIES]]) {
         const { code, out, err } = await run(folder, args)
         const named = await run(folder, [...args, '--config', join(ROOT, 'config')])
-        const file = options.some((one) => one.name === 'data') && name !== 'dev' ? SERVER_FILE : GATEWAY_FILE
+        const readsPolicies = options.includes(CONFIG_OPTION)
+        const file = readsPolicies ? GATEWAY_FILE : SERVER_FILE
         const namesPolicies = name !== 'diff' && args.includes('rules')
-        const searched = [join(folder, 'config'), ...(namesPolicies ? [] : [join(folder, '../config')])]
+        const searched = [
+          join(folder, 'config'),
+          ...(readsPolicies && !namesPolicies ? [join(folder, '../config')] : []),
+        ]
         t.equal(err, `${noticeOf(searched, used, file)}${named.err}`, args.join(' '))
         t.same({ code, out }, { code: named.code, out: named.out }, `${args.join(' ')}: the same output`)
       }

@@ -1,5 +1,5 @@
 import type { Command } from '../../command.ts'
-import { CONFIG_OPTION } from '../../shared-options.ts'
+import { SERVICE_CONFIG_OPTION } from '../../shared-options.ts'
 
 const ABOUT =
   'Environment variables override values of the file: SCOPEGATE_LISTEN__PORT=8443 sets listen.port.'
@@ -14,7 +14,7 @@ export const GATEWAY: Command = {
   group: 'Run',
   summary: 'runs the gateway, configured by DIR/gateway.yaml',
   about: [ABOUT],
-  options: [CONFIG_OPTION],
+  options: [SERVICE_CONFIG_OPTION],
   examples: [{ commandLine: 'scopegate gateway --config ./config', description: 'Serves until SIGTERM.' }],
   exits: EXITS,
   serves: true,
@@ -26,7 +26,7 @@ export const AUTHORIZATION_SERVER: Command = {
   group: 'Run',
   summary: 'runs the authorization server, configured by DIR/authorization-server.yaml',
   about: [ABOUT],
-  options: [CONFIG_OPTION],
+  options: [SERVICE_CONFIG_OPTION],
   examples: [
     { commandLine: 'scopegate authorization-server --config ./config', description: 'Serves until SIGTERM.' },
   ],

@@ -48,11 +48,12 @@ for (const service of SERVICES) {
 
   t.test(`${service} reports that it uses the configuration of the package`, async (t) => {
     const { code, err } = await run(t, service, {
-      folder: t.testdir({}),
+      folder: join(t.testdir({ config: { [file]: 'unknownKey: true\n' }, own: {} }), 'own'),
       env: { SCOPEGATE_LOG__LEVEL: 'loud' },
     })
     t.equal(code, 3)
     t.ok(err.startsWith(notice), err)
+    t.notMatch(err, 'unknownKey', 'the configuration in the parent folder can belong to another user')
     const used = service === 'gateway' ? 'the configuration and the policies' : 'the configuration'
     t.match(err, `so the command uses ${used} of the Scopegate package (${join(ROOT, 'config')})`)
   })
